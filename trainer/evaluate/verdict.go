@@ -7,15 +7,12 @@ import (
 )
 
 // addVerdict adds what the numbers say of the rows and of the samples: which controls a
-// row holds for as good as real ones, and which of the others the samples do not beat.
+// row holds for as good as real ones, and which of the others the samples do not beat. Of a
+// row without a floor nobody knows which of both it is.
 func (c *comparison) addVerdict(add adder, noun string) {
-	var lines []string
-	if c.Sizes[setFloor] == 0 {
-		lines = c.rowsOf("no worse than the samples: a row does not see what is wrong, or the samples are that bad:",
-			func(r comparisonRow) []string { return r.Blind })
-	} else {
-		lines = append(c.rowsOf(fmt.Sprintf("not told from real %s, since no worse than the floor:", noun), comparisonRow.unseen), c.unbeaten()...)
-	}
+	lines := c.rowsOf(fmt.Sprintf("not told from real %s, since no worse than the floor:", noun), comparisonRow.unseen)
+	lines = append(lines, c.unbeaten()...)
+	lines = append(lines, c.rowsOf("no worse than the samples: a row does not see what is wrong, or the samples are that bad:", comparisonRow.unknown)...)
 	for _, l := range lines {
 		add("%s\n", l)
 	}
@@ -45,6 +42,14 @@ func (r comparisonRow) unseen() (names []string) {
 		}
 	}
 	return names
+}
+
+// unknown are the controls that come out no worse than the samples, beside no floor.
+func (r comparisonRow) unknown() []string {
+	if r.Floor != nil {
+		return nil
+	}
+	return r.Blind
 }
 
 // unbeaten are lines on the controls that rows see, and by which rows the samples are no

@@ -77,6 +77,29 @@ func TestVerdictWithoutFloor(t *testing.T) {
 	}
 }
 
+// A floor of which one row has no number, as where it is too small for a Fréchet distance, is
+// no floor of that row.
+func TestVerdictOfEachRow(t *testing.T) {
+	row := func(title string, floor *float64) comparisonRow {
+		return comparisonRow{Title: title, Better: compare.Lower, Samples: new(3.0), Floor: floor, Controls: map[string]float64{setNoise: 9, setBlurred: 2, setCopies: 0}}
+	}
+	c := comparison{Sizes: map[string]int{setSamples: 9, setFloor: 3, setNoise: 9, setBlurred: 9, setCopies: 9}, Rows: []comparisonRow{row("frechet", nil), row("kid", new(1.0))}}
+	c.judge()
+	const want = `
+not told from real pictures, since no worse than the floor:
+kid	copies
+
+samples no better than a set that is known to be bad, in 1 of 2 comparisons:
+blurred	by kid
+
+no worse than the samples: a row does not see what is wrong, or the samples are that bad:
+frechet	blurred, copies
+`
+	if got := verdict(&c); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
 func verdict(c *comparison) string {
 	var b strings.Builder
 	c.addVerdict(func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }, "pictures")
