@@ -34,10 +34,18 @@ func (c *comparison) rowsOf(head string, of func(comparisonRow) []string) (lines
 	return lines
 }
 
+// floor is the number of real samples that others are compared with; nil if there is none.
+func (r comparisonRow) floor() *float64 {
+	if r.few {
+		return nil
+	}
+	return r.Floor
+}
+
 // unseen are the controls that come out no worse than real samples.
 func (r comparisonRow) unseen() (names []string) {
 	for _, name := range setNames() {
-		if v, ok := r.Controls[name]; ok && r.Floor != nil && !r.Better.Beats(*r.Floor, v) {
+		if v, ok := r.Controls[name]; ok && r.floor() != nil && !r.Better.Beats(*r.floor(), v) {
 			names = append(names, name)
 		}
 	}
@@ -46,7 +54,7 @@ func (r comparisonRow) unseen() (names []string) {
 
 // unknown are the controls that come out no worse than the samples, beside no floor.
 func (r comparisonRow) unknown() []string {
-	if r.Floor != nil {
+	if r.floor() != nil {
 		return nil
 	}
 	return r.Blind
@@ -60,7 +68,7 @@ func (c *comparison) unbeaten() (lines []string) {
 	for _, name := range c.sets() {
 		var by []string
 		for _, row := range c.Rows {
-			if _, ok := row.Controls[name]; !ok || row.Floor == nil || row.Samples == nil || slices.Contains(row.unseen(), name) {
+			if _, ok := row.Controls[name]; !ok || row.floor() == nil || row.Samples == nil || slices.Contains(row.unseen(), name) {
 				continue
 			}
 			seen++

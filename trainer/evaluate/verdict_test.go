@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,6 +98,41 @@ frechet	blurred, copies
 `
 	if got := verdict(&c); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What depends on the number of pictures is compared with no floor of fewer.
+func TestVerdictOfFewer(t *testing.T) {
+	for floor, want := range map[int]string{9: `
+not told from real pictures, since no worse than the floor:
+KID × 1000	copies
+sliced Wasserstein × 1000	copies
+
+samples no better than a set that is known to be bad, in 2 of 4 comparisons:
+blurred	by KID × 1000; sliced Wasserstein × 1000
+`, 4: `
+not told from real pictures, since no worse than the floor:
+KID × 1000	copies
+
+samples no better than a set that is known to be bad, in 1 of 2 comparisons:
+blurred	by KID × 1000
+
+no worse than the samples: a row does not see what is wrong, or the samples are that bad:
+sliced Wasserstein × 1000	blurred, copies
+
+the floor has 4 pictures and the sets beside it 9: it is in no verdict of sliced Wasserstein × 1000, which depend on their number: give --samples 4
+`} {
+		c := comparison{Sizes: map[string]int{}}
+		for set, v := range map[string]float64{setSamples: 3, setFloor: 1, setNoise: 9, setBlurred: 2, setCopies: 0} {
+			c.keep(set, 9, []compare.Value{{Row: compare.KID, Value: v}, {Row: compare.SWD, Value: v}})
+		}
+		c.Sizes[setFloor] = floor
+		slices.SortFunc(c.Rows, func(a, b comparisonRow) int { return strings.Compare(a.Name, b.Name) })
+		c.fewer()
+		c.judge()
+		if got := verdict(&c) + strings.Join(append(c.Notes, ""), "\n"); got != want {
+			t.Errorf("a floor of %d: got\n%s\nwant\n%s", floor, got, want)
+		}
 	}
 }
 

@@ -73,6 +73,11 @@ func Rows() []Row {
 	)
 }
 
+// Counts says whether a measure's numbers depend on how many pictures a set holds, so that
+// only sets of equal numbers compare: all but KID, whose subsets are of one size and unbiased,
+// and the median distance to the nearest.
+func Counts(measure string) bool { return measure != KID && measure != Neighbours }
+
 // Value is a row's number of one set.
 type Value struct {
 	Row    string
