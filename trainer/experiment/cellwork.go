@@ -94,7 +94,7 @@ func (w *work) open(t task) (*bench, error) {
 		}
 	} else {
 		b.begun = cell.Begun{Commit: w.tools.commit, Settings: t.settings, Data: w.dataOf(t.row), Steps: t.steps, Started: time.Now().UTC().Round(time.Second),
-			TriedOut: w.e.Compute == nil && t.steps != w.e.Steps(t.row)}
+			TriedOut: t.steps != w.e.Steps(t.row)}
 		if err := t.Begin(b.begun); err != nil {
 			return nil, err
 		}

@@ -75,7 +75,9 @@ func (o *runOptions) pick(e plan.Experiment) ([]plan.Row, []uint64, error) {
 			if !ok {
 				return nil, nil, cliflag.Usage("--rows %s: %s has no such row: want some of %s", name, e.Name, strings.Join(rowNames(e), ", "))
 			}
-			rows = append(rows, r)
+			if !slices.ContainsFunc(rows, func(other plan.Row) bool { return other.Name == name }) {
+				rows = append(rows, r)
+			}
 		}
 	}
 	if len(o.seeds) > 0 {
@@ -125,6 +127,9 @@ func (a app) runExperiment(ctx context.Context, args []string) (err error) {
 	}
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.steps > 0 && e.Compute != nil {
+		return cliflag.Usage("--steps %d: %s is computed and trains nothing, so there are no steps to do fewer of: leave --steps out", o.steps, e.Name)
 	}
 	rows, seeds, err := o.pick(e)
 	if err != nil {

@@ -46,7 +46,7 @@ func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 	for _, c := range all {
 		row, _ := w.e.Row(c.Row) // it is one of its rows
 		t := task{Cell: c, row: row, settings: w.e.Settings(row, c.Seed, w.o.steps), steps: w.e.Steps(row)}
-		if w.o.steps > 0 && w.e.Compute == nil {
+		if w.o.steps > 0 {
 			t.steps = w.o.steps
 		}
 		if t.status, err = c.Load(); w.o.again && damaged(err) {
