@@ -48,7 +48,7 @@ func (o *runOptions) define(fs *pflag.FlagSet) {
 	fs.IntVar(&o.jobs, "jobs", 1, "cells at a time")
 	fs.IntVar(&o.nice, "nice", 10, "how much lower the priority of the programs is; 0 is no lower")
 	outFlag(fs, &o.out)
-	fs.BoolVar(&o.again, "again", false, "do cells anew that were begun by another commit, with other settings or on other data, or of which a file is damaged: they are removed")
+	fs.BoolVar(&o.again, "again", false, "do cells anew that were begun by another commit, with other settings or on other data, that were measured otherwise, or of which a file is damaged: they are removed")
 }
 
 func (o *runOptions) check() error {

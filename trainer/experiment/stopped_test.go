@@ -114,7 +114,7 @@ func TestForeign(t *testing.T) {
 	if !first.Measured.TriedOut || first.Measured.Steps != 3 {
 		t.Errorf("measured %+v, want a try of 3 steps", first.Measured)
 	}
-	s.fails([]string{"run", "tiny"}, "2 cells of tiny in "+s.out+" were begun by other programs, with other settings or on other data", "plain seed 1 with --steps=3", "give --again to do them anew, or another --out")
+	s.fails([]string{"run", "tiny"}, "2 cells of tiny in "+s.out+" were begun by other programs, with other settings, on other data or to be measured otherwise", "plain seed 1 with --steps=3", "give --again to do them anew, or another --out")
 	begun := *first.Begun
 	begun.Commit = "0123"
 	if err := (cell.Cell{Root: s.out, Experiment: "tiny", Row: "plain", Seed: 1}).Begin(begun); err != nil {
