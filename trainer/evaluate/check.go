@@ -32,12 +32,8 @@ func (o options) checkRanges() error {
 	switch {
 	case o.samples < 2 || o.samples > 1<<20:
 		return cliflag.Usage("want --samples from 2 to %d, got %d", 1<<20, o.samples)
-	case o.asks(compare.Frechet) && o.samples < compare.LeastFrechet:
-		return cliflag.Usage("--samples %d: a Fréchet distance wants at least %d, with fewer it says more of their number than of them", o.samples, compare.LeastFrechet)
 	case o.reference < 0 || o.reference == 1:
 		return cliflag.Usage("want --reference of at least 2, or 0 for all, got %d", o.reference)
-	case o.asks(compare.Frechet) && o.reference > 0 && o.reference < compare.LeastFrechet:
-		return cliflag.Usage("--reference %d: a Fréchet distance wants at least %d", o.reference, compare.LeastFrechet)
 	case o.passes < 1 || o.passes > 1<<20:
 		return cliflag.Usage("want --passes from 1 to %d, got %d", 1<<20, o.passes)
 	case trained.Modes[o.stats] == 0:
@@ -56,6 +52,19 @@ func (o options) checkRanges() error {
 		return cliflag.Usage("want --probe-limit of at least 0, got %d", o.probeLimit)
 	case o.picture != "" && o.picture != noPicture && filepath.Ext(o.picture) != ".png":
 		return cliflag.Usage("--picture %s: want a name that ends in .png, or %s", o.picture, noPicture)
+	}
+	return nil
+}
+
+// checkFrechet reports fewer samples than a Fréchet distance wants, if one is asked for.
+func (o options) checkFrechet() error {
+	switch {
+	case !o.asks(compare.Frechet):
+		return nil
+	case o.samples < compare.LeastFrechet:
+		return cliflag.Usage("--samples %d: a Fréchet distance wants at least %d, with fewer it says more of their number than of them", o.samples, compare.LeastFrechet)
+	case o.reference > 0 && o.reference < compare.LeastFrechet:
+		return cliflag.Usage("--reference %d: a Fréchet distance wants at least %d", o.reference, compare.LeastFrechet)
 	}
 	return nil
 }

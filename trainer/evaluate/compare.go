@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"ebtrain/trainer/eval/compare"
@@ -142,6 +143,7 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 		c.Notes = append(c.Notes, notes...)
 		compared++
 	}
+	c.fewer()
 	c.judge()
 	r.Quality = c
 	return nil
@@ -191,6 +193,8 @@ type comparisonRow struct {
 	// Blind are the controls that come out no worse than the samples: the row does not see
 	// what is wrong with them, or the samples are that bad. Beside a floor it is known which.
 	Blind []string `json:"blind,omitempty"`
+
+	few bool // the floor holds too few pictures to be compared with in this row
 }
 
 // newComparison is one without rows, beside n samples of the split that was trained on.
@@ -251,6 +255,23 @@ func (c *comparison) judge() {
 				row.Blind = append(row.Blind, name)
 			}
 		}
+	}
+}
+
+// fewer leaves the floor out of the verdict of rows that depend on the number of pictures, if
+// it holds fewer than the sets beside it, and says so.
+func (c *comparison) fewer() {
+	floor, others := c.Sizes[setFloor], c.Sizes[setNoise]
+	var titles []string
+	for _, r := range compare.Rows() {
+		i := slices.IndexFunc(c.Rows, func(row comparisonRow) bool { return row.Name == r.Name && row.Floor != nil })
+		if i >= 0 && compare.Counts(r.Measure) && floor < others {
+			c.Rows[i].few, titles = true, append(titles, r.Title)
+		}
+	}
+	if len(titles) > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("the floor has %d pictures and the sets beside it %d: it is in no verdict of %s, which depend on their number: give --samples %d",
+			floor, others, strings.Join(titles, "; "), floor))
 	}
 }
 

@@ -95,6 +95,12 @@ Under ddplaunch the ranks share the work, and find the same numbers.
 	},
 }
 
+// What --samples-from is judged by unless something is named.
+const (
+	ofTheirPictures  = compare.Frechet + "," + compare.KID + "," + compare.SWD + "," + compare.PRDC
+	ofTheirSentences = measureForward + "," + measureReverse
+)
+
 // noPicture is the --picture that makes none.
 const noPicture = "none"
 
@@ -104,6 +110,7 @@ type options struct {
 	ood                      []foreign
 	picture                  string // "" for the default place, or noPicture
 	measures                 string // names of measures and allMeasures, with commas between
+	byKind                   bool   // measures are those of --samples-from, once it is known what it holds
 	batch, threads           int
 	aisChains, aisSteps      int
 	step                     int64 // of the checkpoint, or trained.Newest
@@ -149,8 +156,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	}
 	o.given = cliflag.Values(fs)
 	fs.Visit(func(f *pflag.Flag) { o.typed = append(o.typed, f.Name) })
-	if o.samplesFrom != "" && !fs.Changed("measures") {
-		o.measures = strings.Join([]string{compare.Frechet, compare.KID, compare.SWD, compare.PRDC}, ",")
+	if o.byKind = o.samplesFrom != "" && !fs.Changed("measures"); o.byKind {
+		o.measures = ofTheirPictures + "," + ofTheirSentences
 	}
 	if err := checkMeasures(o.measures); err != nil {
 		return o, err
@@ -165,6 +172,11 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if err := o.checkRanges(); err != nil {
 		return o, err
 	}
+	if !o.byKind {
+		if err := o.checkFrechet(); err != nil {
+			return o, err
+		}
+	}
 	if err := o.checkUses(); err != nil {
 		return o, err
 	}
@@ -177,7 +189,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
 	fs.StringVar(&o.data, "data", "", "data set: a directory made by mkshards, or a built-in one (synth, checkerboard, gauss); default is the run's own")
 	fs.StringVar(&o.split, "split", "test", "split to measure on")
-	fs.StringVar(&o.measures, "measures", allMeasures, "what to measure, with commas between: "+strings.Join(measureNames(), ", ")+"; all is what the method has, up to "+measureRecall+", and with --samples-from frechet, kid, swd and prdc. Also --metrics")
+	fs.StringVar(&o.measures, "measures", allMeasures, "what to measure, with commas between: "+strings.Join(measureNames(), ", ")+"; all is what the method has, up to "+measureRecall+", and with --samples-from frechet, kid, swd and prdc, or of sentences forward and reverse. Also --metrics")
 	fs.IntVar(&o.aisChains, "ais-chains", 2000, "annealed importance sampling: chains")
 	fs.IntVar(&o.aisSteps, "ais-steps", 2000, "annealed importance sampling: steps of each chain")
 	fs.Int64Var(&o.probeLimit, "probe-limit", 10_000, "samples that the probe is trained on, chosen by --seed; 0 is all")
@@ -194,7 +206,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.IntVar(&o.passes, "passes", 15, "passes over the data in training a classifier")
 	fs.StringArrayVar(ood, "ood", nil, "another data set, whose test split (or only one) should have higher energy; may be given again, with names: svhn=shards/svhn")
 	fs.IntVar(&o.batch, "batch", 100, "samples at a time; with batch statistics the result depends on it")
-	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split, of a loss that compares samples random ones; 0 is all")
+	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split, or so many chosen by --seed: for a loss that compares samples, and to train a classifier; 0 is all")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
 	fs.StringVar(&o.picture, "picture", "", "PNG of inputs above their reconstructions, or of the density; default is in the run's samples/, none makes none")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of a table; in it NaN and infinities are the texts \"NaN\", \"Inf\" and \"-Inf\", and of a model that diverged it has only \"diverged\"")

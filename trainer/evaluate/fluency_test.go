@@ -233,6 +233,29 @@ func TestFluencyOfOthers(t *testing.T) {
 	}
 }
 
+// Unless measures are named, --samples-from is judged by those of what it holds: pictures or
+// sentences, of which a Fréchet distance wants no number.
+func TestMeasuresByKind(t *testing.T) {
+	for _, tt := range []struct{ data, flags, want, fails string }{
+		{prose(t), "--samples 1000", "forward,reverse", ""},
+		{prose(t), "--measures kid", "kid", ""},
+		{"synth:size=8,train=9", "", "frechet,kid,swd,prdc", ""},
+		{"synth:size=8,train=9", "--samples 1000", "", "--samples 1000: a Fréchet distance wants at least 2048"},
+	} {
+		o, err := parse(append([]string{"--samples-from", tt.data, "--data", tt.data}, strings.Fields(tt.flags)...), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &evaluation{o: o}
+		switch err := e.load(); {
+		case tt.fails == "" && (err != nil || e.o.measures != tt.want):
+			t.Errorf("%s %s: %s, %v; want %s", tt.data, tt.flags, e.o.measures, err, tt.want)
+		case tt.fails != "" && (err == nil || !strings.HasPrefix(err.Error(), tt.fails)):
+			t.Errorf("%s %s: %v, want %q", tt.data, tt.flags, err, tt.fails)
+		}
+	}
+}
+
 // A judge whose numbers are not finite judges nothing, and is named.
 func TestJudgeDiverged(t *testing.T) {
 	e := writing(t, prose(t), lebm.Gaussian)

@@ -147,7 +147,7 @@ func (e *evaluation) load() error {
 			return err
 		}
 		e.takes = trained.Of(src.Schema())
-		return nil
+		return e.chooseByKind()
 	}
 	run, err := trained.Load(e.o.run, e.o.step, e.backend, e.log)
 	if err != nil {
@@ -165,6 +165,19 @@ func (e *evaluation) load() error {
 		return fmt.Errorf("%w; if the data of the run in %s have moved, say where they are with --data", err, e.o.run)
 	}
 	return nil
+}
+
+// chooseByKind chooses the measures of --samples-from, where none are named, by what the data
+// beside it hold.
+func (e *evaluation) chooseByKind() error {
+	if !e.o.byKind {
+		return nil
+	}
+	e.o.measures = ofTheirPictures
+	if trained.Sentences(e.takes) {
+		e.o.measures = ofTheirSentences
+	}
+	return e.o.checkFrechet()
 }
 
 // agree compares what is measured, and by what, with the other ranks': the digests of all

@@ -7,15 +7,12 @@ import (
 )
 
 // addVerdict adds what the numbers say of the rows and of the samples: which controls a
-// row holds for as good as real ones, and which of the others the samples do not beat.
+// row holds for as good as real ones, and which of the others the samples do not beat. Of a
+// row without a floor nobody knows which of both it is.
 func (c *comparison) addVerdict(add adder, noun string) {
-	var lines []string
-	if c.Sizes[setFloor] == 0 {
-		lines = c.rowsOf("no worse than the samples: a row does not see what is wrong, or the samples are that bad:",
-			func(r comparisonRow) []string { return r.Blind })
-	} else {
-		lines = append(c.rowsOf(fmt.Sprintf("not told from real %s, since no worse than the floor:", noun), comparisonRow.unseen), c.unbeaten()...)
-	}
+	lines := c.rowsOf(fmt.Sprintf("not told from real %s, since no worse than the floor:", noun), comparisonRow.unseen)
+	lines = append(lines, c.unbeaten()...)
+	lines = append(lines, c.rowsOf("no worse than the samples: a row does not see what is wrong, or the samples are that bad:", comparisonRow.unknown)...)
 	for _, l := range lines {
 		add("%s\n", l)
 	}
@@ -37,14 +34,30 @@ func (c *comparison) rowsOf(head string, of func(comparisonRow) []string) (lines
 	return lines
 }
 
+// floor is the number of real samples that others are compared with; nil if there is none.
+func (r comparisonRow) floor() *float64 {
+	if r.few {
+		return nil
+	}
+	return r.Floor
+}
+
 // unseen are the controls that come out no worse than real samples.
 func (r comparisonRow) unseen() (names []string) {
 	for _, name := range setNames() {
-		if v, ok := r.Controls[name]; ok && r.Floor != nil && !r.Better.Beats(*r.Floor, v) {
+		if v, ok := r.Controls[name]; ok && r.floor() != nil && !r.Better.Beats(*r.floor(), v) {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// unknown are the controls that come out no worse than the samples, beside no floor.
+func (r comparisonRow) unknown() []string {
+	if r.floor() != nil {
+		return nil
+	}
+	return r.Blind
 }
 
 // unbeaten are lines on the controls that rows see, and by which rows the samples are no
@@ -55,7 +68,7 @@ func (c *comparison) unbeaten() (lines []string) {
 	for _, name := range c.sets() {
 		var by []string
 		for _, row := range c.Rows {
-			if _, ok := row.Controls[name]; !ok || row.Floor == nil || row.Samples == nil || slices.Contains(row.unseen(), name) {
+			if _, ok := row.Controls[name]; !ok || row.floor() == nil || row.Samples == nil || slices.Contains(row.unseen(), name) {
 				continue
 			}
 			seen++

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,6 +75,64 @@ func TestVerdictWithoutFloor(t *testing.T) {
 	const want = "\nno worse than the samples: a row does not see what is wrong, or the samples are that bad:\nkid\tnoise\n\n"
 	if got := verdict(&c); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A floor of which one row has no number, as where it is too small for a Fréchet distance, is
+// no floor of that row.
+func TestVerdictOfEachRow(t *testing.T) {
+	row := func(title string, floor *float64) comparisonRow {
+		return comparisonRow{Title: title, Better: compare.Lower, Samples: new(3.0), Floor: floor, Controls: map[string]float64{setNoise: 9, setBlurred: 2, setCopies: 0}}
+	}
+	c := comparison{Sizes: map[string]int{setSamples: 9, setFloor: 3, setNoise: 9, setBlurred: 9, setCopies: 9}, Rows: []comparisonRow{row("frechet", nil), row("kid", new(1.0))}}
+	c.judge()
+	const want = `
+not told from real pictures, since no worse than the floor:
+kid	copies
+
+samples no better than a set that is known to be bad, in 1 of 2 comparisons:
+blurred	by kid
+
+no worse than the samples: a row does not see what is wrong, or the samples are that bad:
+frechet	blurred, copies
+`
+	if got := verdict(&c); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What depends on the number of pictures is compared with no floor of fewer.
+func TestVerdictOfFewer(t *testing.T) {
+	for floor, want := range map[int]string{9: `
+not told from real pictures, since no worse than the floor:
+KID × 1000	copies
+sliced Wasserstein × 1000	copies
+
+samples no better than a set that is known to be bad, in 2 of 4 comparisons:
+blurred	by KID × 1000; sliced Wasserstein × 1000
+`, 4: `
+not told from real pictures, since no worse than the floor:
+KID × 1000	copies
+
+samples no better than a set that is known to be bad, in 1 of 2 comparisons:
+blurred	by KID × 1000
+
+no worse than the samples: a row does not see what is wrong, or the samples are that bad:
+sliced Wasserstein × 1000	blurred, copies
+
+the floor has 4 pictures and the sets beside it 9: it is in no verdict of sliced Wasserstein × 1000, which depend on their number: give --samples 4
+`} {
+		c := comparison{Sizes: map[string]int{}}
+		for set, v := range map[string]float64{setSamples: 3, setFloor: 1, setNoise: 9, setBlurred: 2, setCopies: 0} {
+			c.keep(set, 9, []compare.Value{{Row: compare.KID, Value: v}, {Row: compare.SWD, Value: v}})
+		}
+		c.Sizes[setFloor] = floor
+		slices.SortFunc(c.Rows, func(a, b comparisonRow) int { return strings.Compare(a.Name, b.Name) })
+		c.fewer()
+		c.judge()
+		if got := verdict(&c) + strings.Join(append(c.Notes, ""), "\n"); got != want {
+			t.Errorf("a floor of %d: got\n%s\nwant\n%s", floor, got, want)
+		}
 	}
 }
 

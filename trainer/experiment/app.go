@@ -38,9 +38,10 @@ sample and evaluate can be asked about, too. run does the cells that are not
 finished, several at a time, and gives way to other work. A cell that was
 interrupted goes on; one that came to nothing is named, and does not stop the
 others. In a row nothing is mixed: cells begun by another commit, with other
-settings or on other data are named, and done anew with --again. Rows may be of
-different commits (--rows), and the report then says which. If the programs are
-rebuilt meanwhile, run ends: who made a cell would not be known.
+settings or on other data, or measured otherwise, are named, and done anew with
+--again. Rows may be of different commits (--rows), and the report then says
+which. If the programs are rebuilt meanwhile, run ends: who made a cell would
+not be known.
 
 report compares what was measured with the numbers of the papers and with what
 must come out, and says of each whether it holds, or by how much it fails.

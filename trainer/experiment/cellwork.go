@@ -89,12 +89,13 @@ func (w *work) open(t task) (*bench, error) {
 	b := &bench{w: w, t: t, answers: map[string]map[string]any{}}
 	if t.status.Begun != nil {
 		b.begun = *t.status.Begun
+		b.begun.Questions = w.e.Questions(t.row)
 		if err := t.Reopen(); err != nil {
 			return nil, err
 		}
 	} else {
-		b.begun = cell.Begun{Commit: w.tools.commit, Settings: t.settings, Data: w.dataOf(t.row), Steps: t.steps, Started: time.Now().UTC().Round(time.Second),
-			TriedOut: w.e.Compute == nil && t.steps != w.e.Steps(t.row)}
+		b.begun = cell.Begun{Commit: w.tools.commit, Settings: t.settings, Data: w.dataOf(t.row), Questions: w.e.Questions(t.row), Steps: t.steps, Started: time.Now().UTC().Round(time.Second),
+			TriedOut: t.steps != w.e.Steps(t.row)}
 		if err := t.Begin(b.begun); err != nil {
 			return nil, err
 		}

@@ -168,7 +168,7 @@ func TestOtherData(t *testing.T) {
 	const other = "synth:seed=9,train=64,val=16,test=24"
 	s.must("run", "pretended", "--seeds", "1")
 	s.must("run", "pretended", "--seeds", "2", "--data", other)
-	s.fails([]string{"run", "pretended", "--data", other}, "1 cells of pretended in "+s.out+" were begun by other programs, with other settings or on other data", "(plain seed 1 on other data: test synth:", "seed=0 split=test n=24")
+	s.fails([]string{"run", "pretended", "--data", other}, "1 cells of pretended in "+s.out+" were begun by other programs, with other settings, on other data or to be measured otherwise", "(plain seed 1 on other data: test synth:", "seed=0 split=test n=24")
 	s.fails([]string{"run", "pretended"}, "plain seed 2 on other data: test synth:", "seed=9 split=test n=24")
 	s.wantReport("pretended", "- of other data (test synth:")
 	if st := s.load("pretended", "plain", 2); st.Measured.Data["train"] == "" || st.Measured.Data["train"] == s.load("pretended", "plain", 1).Measured.Data["train"] {
@@ -177,6 +177,35 @@ func TestOtherData(t *testing.T) {
 	s.must("run", "pretended", "--again", "--data", other)
 	if out := s.must("run", "pretended", "--data", other); !strings.HasPrefix(out, "all 2 cells of pretended are finished") {
 		t.Errorf("done anew, it says\n%s", out)
+	}
+}
+
+// TestOtherQuestions: a finished cell that was asked for something else is named; one that was
+// not measured yet is asked what is asked now, and of one from before nothing is known.
+func TestOtherQuestions(t *testing.T) {
+	s := newPretence(t)
+	e := &s.app.catalogue[0]
+	e.Columns, e.Evaluate = append(e.Columns, "ll"), map[string]string{"split": "test"}
+	s.must("run", "pretended", "--seeds", "1")
+	e.Evaluate = map[string]string{"split": "val"}
+	s.fails([]string{"run", "pretended"}, "1 cells of pretended in", "(plain seed 1 asked for evaluate --split=test): give --again")
+	c := cell.Cell{Root: s.out, Experiment: "pretended", Row: "plain", Seed: 1}
+	begun := s.load("pretended", "plain", 1).Begun
+	if err := c.Reopen(); err != nil {
+		t.Fatal(err)
+	}
+	s.must("run", "pretended")
+	if got := s.load("pretended", "plain", 1).Begun.Questions; !slices.Equal(got, e.Questions(e.Rows[0])) {
+		t.Errorf("measured again it was asked %q", got)
+	}
+	begun.Questions = nil
+	if err := c.Begin(*begun); err != nil {
+		t.Fatal(err)
+	}
+	e.Columns = e.Columns[:2]
+	s.fails([]string{"run", "pretended"}, "(plain seed 2 asked for columns cpu-s,ll,upper-first)")
+	if out := s.must("run", "pretended", "--seeds", "1"); !strings.HasPrefix(out, "all 1 cells of pretended are finished") {
+		t.Errorf("of a cell of unknown questions it says\n%s", out)
 	}
 }
 

@@ -48,7 +48,7 @@ func (o *runOptions) define(fs *pflag.FlagSet) {
 	fs.IntVar(&o.jobs, "jobs", 1, "cells at a time")
 	fs.IntVar(&o.nice, "nice", 10, "how much lower the priority of the programs is; 0 is no lower")
 	outFlag(fs, &o.out)
-	fs.BoolVar(&o.again, "again", false, "do cells anew that were begun by another commit, with other settings or on other data, or of which a file is damaged: they are removed")
+	fs.BoolVar(&o.again, "again", false, "do cells anew that were begun by another commit, with other settings or on other data, that were measured otherwise, or of which a file is damaged: they are removed")
 }
 
 func (o *runOptions) check() error {
@@ -75,7 +75,9 @@ func (o *runOptions) pick(e plan.Experiment) ([]plan.Row, []uint64, error) {
 			if !ok {
 				return nil, nil, cliflag.Usage("--rows %s: %s has no such row: want some of %s", name, e.Name, strings.Join(rowNames(e), ", "))
 			}
-			rows = append(rows, r)
+			if !slices.ContainsFunc(rows, func(other plan.Row) bool { return other.Name == name }) {
+				rows = append(rows, r)
+			}
 		}
 	}
 	if len(o.seeds) > 0 {
@@ -125,6 +127,9 @@ func (a app) runExperiment(ctx context.Context, args []string) (err error) {
 	}
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.steps > 0 && e.Compute != nil {
+		return cliflag.Usage("--steps %d: %s is computed and trains nothing, so there are no steps to do fewer of: leave --steps out", o.steps, e.Name)
 	}
 	rows, seeds, err := o.pick(e)
 	if err != nil {

@@ -39,14 +39,14 @@ type task struct {
 }
 
 // tasks are the cells that are not finished, and how many are. Cells of other
-// programs, settings or data, and damaged ones, are an error, or are to be done anew with
+// programs, settings, data or questions, and damaged ones, are an error, or are to be done anew with
 // --again.
 func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 	var foreign []string
 	for _, c := range all {
 		row, _ := w.e.Row(c.Row) // it is one of its rows
 		t := task{Cell: c, row: row, settings: w.e.Settings(row, c.Seed, w.o.steps), steps: w.e.Steps(row)}
-		if w.o.steps > 0 && w.e.Compute == nil {
+		if w.o.steps > 0 {
 			t.steps = w.o.steps
 		}
 		if t.status, err = c.Load(); w.o.again && damaged(err) {
@@ -69,7 +69,7 @@ func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 		open = append(open, t)
 	}
 	if len(foreign) > 0 {
-		return nil, 0, fmt.Errorf("%d cells of %s in %s were begun by other programs, with other settings or on other data and are not mixed with those of commit %s (%s): give --again to do them anew, or another --out",
+		return nil, 0, fmt.Errorf("%d cells of %s in %s were begun by other programs, with other settings, on other data or to be measured otherwise and are not mixed with those of commit %s (%s): give --again to do them anew, or another --out",
 			len(foreign), w.e.Name, w.o.out, w.tools.commit, few(foreign))
 	}
 	return open, done, nil
@@ -93,6 +93,9 @@ func (w *work) foreign(t task) string {
 	case !slices.Equal(b.Settings, t.settings):
 		return "with " + difference(b.Settings, t.settings)
 	}
+	if now := w.e.Questions(t.row); b.Questions != nil && t.status.Finished() && !slices.Equal(b.Questions, now) {
+		return "asked for " + difference(b.Questions, now)
+	}
 	if was := b.Data.Other(w.dataOf(t.row)); was != "" {
 		return "on other data: " + was
 	}
@@ -108,7 +111,7 @@ func difference(was, now []string) string {
 		}
 	}
 	if len(only) == 0 {
-		return "fewer settings"
+		return "less than now"
 	}
 	return strings.Join(only, " ")
 }

@@ -114,7 +114,7 @@ func TestForeign(t *testing.T) {
 	if !first.Measured.TriedOut || first.Measured.Steps != 3 {
 		t.Errorf("measured %+v, want a try of 3 steps", first.Measured)
 	}
-	s.fails([]string{"run", "tiny"}, "2 cells of tiny in "+s.out+" were begun by other programs, with other settings or on other data", "plain seed 1 with --steps=3", "give --again to do them anew, or another --out")
+	s.fails([]string{"run", "tiny"}, "2 cells of tiny in "+s.out+" were begun by other programs, with other settings, on other data or to be measured otherwise", "plain seed 1 with --steps=3", "give --again to do them anew, or another --out")
 	begun := *first.Begun
 	begun.Commit = "0123"
 	if err := (cell.Cell{Root: s.out, Experiment: "tiny", Row: "plain", Seed: 1}).Begin(begun); err != nil {
@@ -156,6 +156,7 @@ func TestMistakes(t *testing.T) {
 		{"run tiny --steps -1", "want --steps of at least 0, got -1"},
 		{"run tiny --seeds 1,b", `--seeds "b": want whole numbers of at least 0`},
 		{"run tiny --rows plane", "--rows plane: tiny has no such row: want some of plain, wild"},
+		{"run sums --steps 3", "--steps 3: sums is computed and trains nothing, so there are no steps to do fewer of: leave --steps out"},
 		{"run tiny --out=", "--out is empty"},
 		{"run tiny", "there is no program " + a.bin + "/train: train, evaluate, sample and ddplaunch must be in the folder of experiment"},
 		{"report --to a.txt", "--to a.txt: want a name that ends in .md"},
@@ -172,6 +173,15 @@ func TestMistakes(t *testing.T) {
 		if err := a.run(t.Context(), strings.Fields(c.args)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("experiment %s: %v, want %q", c.args, err, c.want)
 		}
+	}
+}
+
+// TestPick: what is asked for twice is done once.
+func TestPick(t *testing.T) {
+	o := runOptions{rows: []string{"wild", "plain", "wild"}, seeds: []string{"2", "1", "2"}}
+	rows, seeds, err := o.pick(catalogueOfTests()[0])
+	if err != nil || len(rows) != 2 || rows[0].Name != "wild" || rows[1].Name != "plain" || !slices.Equal(seeds, []uint64{2, 1}) {
+		t.Errorf("got %v, %v, %v; want wild and plain, 2 and 1", rows, seeds, err)
 	}
 }
 

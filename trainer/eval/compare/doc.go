@@ -8,7 +8,10 @@
 // A Judge belongs to one goroutine.
 package compare
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Measures, the words that a user says.
 const (
@@ -27,6 +30,7 @@ type Better string
 const (
 	Lower  Better = "lower"
 	Higher Better = "higher"
+	Half   Better = "near 0.5" // what equal sets give: below it is as far from equal as above
 )
 
 // Row is one number that a measure gives.
@@ -63,11 +67,16 @@ func Rows() []Row {
 		Row{"is" + ofPublished, "inception score", Higher, IS},
 		Row{"is", "inception score, classifier", Higher, IS},
 		Row{"swd", "sliced Wasserstein × 1000", Lower, SWD},
-		Row{"c2st-accuracy", "two-sample accuracy", Lower, C2ST},
-		Row{"c2st-auc", "two-sample AUC", Lower, C2ST},
+		Row{"c2st-accuracy", "two-sample accuracy", Half, C2ST},
+		Row{"c2st-auc", "two-sample AUC", Half, C2ST},
 		Row{"neighbour", "nearest training picture", Higher, Neighbours},
 	)
 }
+
+// Counts says whether a measure's numbers depend on how many pictures a set holds, so that
+// only sets of equal numbers compare: all but KID, whose subsets are of one size and unbiased,
+// and the median distance to the nearest.
+func Counts(measure string) bool { return measure != KID && measure != Neighbours }
 
 // Value is a row's number of one set.
 type Value struct {
@@ -76,10 +85,13 @@ type Value struct {
 	Spread float64 // standard deviation over networks, or parts; 0 where there is none
 }
 
-// Beats says whether a is better than b.
+// Beats says whether a is better than c.
 func (b Better) Beats(a, c float64) bool {
-	if b == Higher {
+	switch b {
+	case Higher:
 		return a > c
+	case Half:
+		return math.Abs(a-0.5) < math.Abs(c-0.5)
 	}
 	return a < c
 }

@@ -195,8 +195,8 @@ func (t *table) note(format string, args ...any) {
 // sliced is the sliced Wasserstein distance, the mean over levels, of as many pictures as
 // both sides have. It takes mostPatches patches of them all, where 128 of each of 16,384
 // pictures and more are published: 6 of each of 5,000. The fewer, the further from 0 are
-// equal sets, so it is to be read beside its floor, and beside no published number
-// (DESIGN.md has how much that makes).
+// equal sets, so it is to be read beside a floor of as many pictures (Counts), and beside no
+// published number (DESIGN.md has how much that makes).
 func (j *Judge) sliced(ctx context.Context, t *table, set Set) error {
 	if !j.asked(SWD) {
 		return nil

@@ -222,3 +222,25 @@ func TestSlicedIsOfAllLevels(t *testing.T) {
 		t.Errorf("got %v, want %v, of the levels %v", got, want, levels)
 	}
 }
+
+// A two-sample classifier says 0.5 of equal sets, and what it says of real ones scatters about
+// that: copies are never worse than these, and what is told the other way round is as far off.
+func TestBeats(t *testing.T) {
+	for _, c := range []struct {
+		better Better
+		a, b   float64
+		want   bool
+	}{
+		{Lower, 1, 2, true}, {Lower, 2, 2, false}, {Higher, 2, 1, true}, {Higher, 2, 2, false},
+		{Half, 0.5, 0.48, true}, {Half, 0.48, 0.5, false}, {Half, 0.48, 0.8, true}, {Half, 0.3, 0.6, false}, {Half, 1, 1, false},
+	} {
+		if got := c.better.Beats(c.a, c.b); got != c.want {
+			t.Errorf("%s: %v beats %v: %v", c.better, c.a, c.b, got)
+		}
+	}
+	for _, r := range Rows() {
+		if got := r.Better == Half; got != (r.Measure == C2ST) {
+			t.Errorf("%s is better %s", r.Name, r.Better)
+		}
+	}
+}

@@ -39,15 +39,12 @@ const (
 
 // Features are those of n pictures, which data names, that were kept, or what
 // compute gives. Of several ranks all must have kept them, else all compute, which
-// they do together, and those keep them that had none: other hosts have other disks. Where
-// one cannot, it says so, and nothing is lost.
+// they do together, and those keep them that had none: other hosts have other disks, or are
+// to keep nothing. Where one cannot, it says so, and nothing is lost.
 func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Net, data string, compute func() (quality.Matrix, error)) (quality.Matrix, error) {
-	if c.Dir == "" {
-		return compute()
-	}
 	key := digest(edition, data, n, net.Digest)
 	file := filepath.Join(c.Dir, key+".safetensors")
-	m, err := readFeatures(file, key, n)
+	m, err := c.read(file, key, n)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 		c.Say(fmt.Errorf("what was kept is damaged, and computed again: %w", err))
 	}
@@ -56,13 +53,21 @@ func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Ne
 	if err != nil || kept {
 		return m, err
 	}
-	if m, err = compute(); err != nil || had {
+	if m, err = compute(); err != nil || had || c.Dir == "" {
 		return m, err
 	}
 	if err := c.keep(file, key, m); err != nil {
 		c.Say(fmt.Errorf("%w: %w", ErrNotKept, err))
 	}
 	return m, nil
+}
+
+// read reads features from a file. Where nothing is kept there is none.
+func (c Cache) read(file, key string, n int) (quality.Matrix, error) {
+	if c.Dir == "" {
+		return quality.Matrix{}, fs.ErrNotExist
+	}
+	return readFeatures(file, key, n)
 }
 
 // keep writes features into a file.

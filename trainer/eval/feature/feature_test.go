@@ -436,6 +436,9 @@ func TestCacheOfOtherHosts(t *testing.T) {
 	if n := ask() + ask(); n != 2 {
 		t.Errorf("after damage on one disk computed by %d ranks, want by 2, once", n)
 	}
+	if dirs[1] = ""; ask()+ask() != 4 {
+		t.Error("what the second rank does not keep is not computed by both each time")
+	}
 	for _, comm := range comms {
 		if err := comm.Close(); err != nil {
 			t.Error(err)

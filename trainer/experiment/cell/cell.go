@@ -42,14 +42,17 @@ func (c Cell) measuredFile() string { return filepath.Join(c.Dir(), "measured.js
 
 // Begun is the content of cell.json.
 type Begun struct {
-	Format   int       `json:"format"`
-	Commit   string    `json:"commit"`   // of the programs
-	Settings []string  `json:"settings"` // what defines the computation: flags of train
-	Data     Data      `json:"data,omitempty"`
-	Steps    int64     `json:"steps"` // to be done
-	TriedOut bool      `json:"tried_out,omitempty"`
-	Started  time.Time `json:"started"`
-	Pieces   []Piece   `json:"pieces"`
+	Format   int      `json:"format"`
+	Commit   string   `json:"commit"`   // of the programs
+	Settings []string `json:"settings"` // what defines the computation: flags of train
+	Data     Data     `json:"data,omitempty"`
+	// Questions are what is asked of it once it is trained; none are known of cells from
+	// before they were kept.
+	Questions []string  `json:"questions,omitempty"`
+	Steps     int64     `json:"steps"` // to be done
+	TriedOut  bool      `json:"tried_out,omitempty"`
+	Started   time.Time `json:"started"`
+	Pieces    []Piece   `json:"pieces"`
 }
 
 // Piece is one process that worked on a cell.

@@ -8,9 +8,9 @@
 // seeds that both have: a mean of three against another one of one of them compares seeds.
 // Where such a number is within two standard errors of the end of what is claimed, too
 // few seeds were run to tell, and the claim is undecided; of one seed the error is what
-// other seeds of each row, or else of the row that differs most, say of the measure, and
-// where nobody has several seeds the number stands with "1 seed" beside it. Near and Bound
-// have room for seeds in their ends.
+// other seeds of each row, or else of the row that differs most, say of the measure (in parts
+// of a value, and much smaller rows in what they are), and where nobody has several seeds
+// the number stands with "1 seed" beside it. Near and Bound have room for seeds in their ends.
 //
 // A number that is missing is never taken for one that agrees. Everything here is a pure
 // function of its arguments.

@@ -177,6 +177,21 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("%s: %s: %v, %q; want %v, %q", c.name, got.Claim, got.State, got.Detail, c.state, c.want)
 		}
 	}
+	nought := Table{"zero": row("f", -0.76, -0.54, 0.6), "some": row("f", 3, 1, 2), "low": row("f", 7174), "high": row("f", 8022), "close": row("f", 7175), "one": row("f", -0.3)}
+	for _, c := range []struct {
+		name  string
+		check Check
+		state State
+		want  string
+	}{
+		{"rows near 0 say little of large ones", Ratio{v("low"), v("high"), 1.01}, Holds, "0.89429 (1 seed)"},
+		{"they say by how much, not by which part", Order{Rising: []Value{v("low"), v("close")}}, Undecided, "low is 7174, close is 7175: 1 seed, and seeds of some differ by 1"},
+		{"and say it of themselves", Order{Rising: []Value{v("zero"), v("one")}}, Undecided, "zero is -0.76, one is -0.3: 1 seed, and seeds of zero differ by 312.9 %"},
+	} {
+		if got := c.check.Judge(nought); got.State != c.state || got.Detail != c.want {
+			t.Errorf("%s: %s: %v, %q; want %v, %q", c.name, got.Claim, got.State, got.Detail, c.state, c.want)
+		}
+	}
 	means := Table{"a": row("f", 1, 1, 100), "b": row("f", 2, 2)}
 	if got := (Order{Rising: Rows("f", "a", "b")}).Judge(means); got.State != Holds {
 		t.Errorf("a seed that one row lacks counts in an order: %s", got.Detail)

@@ -42,26 +42,38 @@ func (t Table) doubt(of, than Value, seeds []uint64, da, db float64) doubt {
 		sd := stat.StdDev(each, nil)
 		return doubt{stat.StdErr(sd, float64(len(each))), fmt.Sprintf("%s, and from seed to seed it differs by %s", seedCount(len(seeds)), digits(sd))}
 	}
-	partA, rowA := t.differs(of)
-	partB, rowB := t.differs(than)
-	byA, byB := da*t.at(of, seeds[0])*partA, db*t.at(than, seeds[0])*partB
+	byA, partA, why := t.differs(of, seeds[0])
+	byB, partB, whyB := t.differs(than, seeds[0])
 	if partB > partA {
-		partA, rowA = partB, rowB
+		why = whyB
 	}
-	return doubt{math.Hypot(byA, byB), fmt.Sprintf("1 seed, and seeds of %s differ by %s %%", rowA, digits(math.Round(1000*partA)/10))}
+	return doubt{math.Hypot(da*byA, db*byB), "1 seed, and seeds of " + why}
 }
 
-// differs is by which part of its mean a value differs from seed to seed: as it does itself,
-// if it has several, or else as the row that differs most, and which row that is.
-func (t Table) differs(v Value) (part float64, row string) {
-	names := t.names()
-	if t.Spread(v).N > 1 {
-		names = []string{v.Row}
+// differs is by how much a value of one seed may differ with others, which part of it that is,
+// and who says so: the value itself, if it has several seeds, or else the row whose seeds differ
+// by the largest part of their mean. A row of less than half the value's size is taken for one of
+// half of it: seeds of larger values differ by more, but a value near 0 differs by any part of
+// itself, and several times where the true one is 0, which says nothing of a larger one.
+func (t Table) differs(v Value, seed uint64) (by, part float64, why string) {
+	size := math.Abs(t.at(v, seed))
+	if s := t.Spread(v); s.N > 1 {
+		return s.SD, s.SD / size, s.differ(v.Row, size)
 	}
-	for _, name := range names {
-		if s := t.Spread(Value{name, v.Measure}); s.N > 1 && s.SD/math.Abs(s.Mean) > part {
-			part, row = s.SD/math.Abs(s.Mean), name
+	for _, name := range t.names() {
+		s := t.Spread(Value{name, v.Measure})
+		if p := s.SD / max(math.Abs(s.Mean), size/2); s.N > 1 && p > part {
+			part, why = p, s.differ(name, size)
 		}
 	}
-	return part, row
+	return size * part, part, why
+}
+
+// differ says by how much seeds of a row differ: by a part of their mean, if that is not far
+// below the size of what it is said of.
+func (s Spread) differ(row string, size float64) string {
+	if mean := math.Abs(s.Mean); mean > 0 && mean >= size/2 {
+		return fmt.Sprintf("%s differ by %s %%", row, digits(math.Round(1000*s.SD/mean)/10))
+	}
+	return fmt.Sprintf("%s differ by %s", row, digits(s.SD))
 }

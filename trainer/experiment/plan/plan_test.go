@@ -27,6 +27,37 @@ func sample() Experiment {
 	}
 }
 
+// TestQuestions: whatever changes what is asked of a row shows, and what does not, does not.
+func TestQuestions(t *testing.T) {
+	e := sample()
+	want := []string{"columns fisher,ll", "curve c: upper every 0", "curve l: ll every 5"}
+	if got := e.Questions(e.Rows[0]); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := e.Questions(e.Rows[1]); !slices.Equal(got, []string{"columns ll", "curve l: ll every 5"}) {
+		t.Errorf("of a row that lacks some: %q", got)
+	}
+	e.Columns = []string{"fisher", "ll"}
+	if got := e.Questions(e.Rows[0]); !slices.Equal(got, want) {
+		t.Errorf("in another order: %q", got)
+	}
+	for text, change := range map[string]func(*Experiment){
+		"evaluate --split=val":                  func(e *Experiment) { e.Evaluate = map[string]string{"split": "val"} },
+		"sample --n=4":                          func(e *Experiment) { e.Sample = map[string]string{"n": "4"} },
+		"sample --given --n=2":                  func(e *Experiment) { e.Between = map[string]string{"n": "2"} },
+		"least ll of 3 checkpoints --split=val": func(e *Experiment) { e.Select = &Selection{"ll", 3, map[string]string{"split": "val"}} },
+		"least ll of 4 checkpoints":             func(e *Experiment) { e.Select = &Selection{Measure: "ll", Of: 4} },
+		"columns ll,step":                       func(e *Experiment) { e.Columns = []string{"step", "ll"} },
+		"ranks [1 2]":                           func(e *Experiment) { e.Ranks = []int{1, 2} },
+	} {
+		e := sample()
+		change(&e)
+		if got := e.Questions(e.Rows[0]); !slices.Contains(got, text) {
+			t.Errorf("want %q among %q", text, got)
+		}
+	}
+}
+
 func TestSettings(t *testing.T) {
 	e := sample()
 	if err := e.Validate(); err != nil {

@@ -252,7 +252,8 @@ func (s *Sheet) Begun() bool { return s.begun }
 func (s *Sheet) Empty() bool { return len(s.finished) == 0 }
 
 // verdicts are those on all claims; none where the experiment was tried out. Beside those that
-// rest on cells whose energy saturated stands which these are.
+// rest on cells whose energy saturated stands which these are, and beside times which seeds are
+// not compared.
 func (s *Sheet) verdicts() []judge.Verdict {
 	if s.triedOut() {
 		return nil
@@ -260,7 +261,11 @@ func (s *Sheet) verdicts() []judge.Verdict {
 	var all []judge.Verdict
 	stuck := s.saturated()
 	for _, c := range s.e.AllChecks() {
-		v := c.Judge(s.table)
+		table, without := s.timed(c)
+		v := c.Judge(table)
+		if without != "" {
+			v.Detail += " (" + without + ")"
+		}
 		rests := slices.DeleteFunc(slices.Clone(stuck), func(one saturated) bool {
 			return !slices.ContainsFunc(c.Values(), func(v judge.Value) bool { return v.Row == one.row })
 		})
