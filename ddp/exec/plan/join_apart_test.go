@@ -130,6 +130,28 @@ func inAnyOrder(t *testing.T, p *Plan, r *rand.Rand) []*exec.Tensor {
 	return m.logical()
 }
 
+// A result that lies among the images of a convolution, in other extents, has one place.
+func TestJoinOfResultsSeenOtherwise(t *testing.T) {
+	var b graph.Builder
+	f := func(dims ...int) graph.Type { return graph.T(graph.F32, dims...) }
+	w, u := b.Var("w", f(4, 1, 3, 3)), b.Var("u", f(16, 4, 4, 4))
+	image := func(name string, channels int) graph.ID { return b.Tanh(b.Var(name, f(2, channels, 4, 4))) }
+	first := b.Conv2D(image("p", 1), w, same3)
+	one, two := b.Conv2D(image("x", 4), u, graph.NewConv(4, 1, 0)), b.Conv2D(image("y", 4), u, graph.NewConv(4, 1, 0))
+	second := b.Conv2D(b.Reshape(one, graph.D(2, 1, 4, 4)), w, same3)
+	for i, v := range []graph.ID{first, one, two, second} {
+		b.Output(fmt.Sprint(i), v)
+	}
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []Options{joinAll, onCPU} {
+		p := asAlone(t, "seen otherwise", g, o, rand.New(rand.NewPCG(1, 12)), 1e-5)
+		mustBe(t, "convolutions", count(p, KindConv2D), 3)
+	}
+}
+
 // What is joined is no circle; if it were, some of it would be lost without a word.
 func TestRebuildOfACircle(t *testing.T) {
 	defer func() {

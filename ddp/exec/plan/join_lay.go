@@ -35,7 +35,7 @@ func (l *laying) convolutions(g *group) {
 		images, results = append(images, of(i)), append(results, l.nodes[i].out[0])
 	}
 	may := func(v int) bool { return l.movable(v) || l.little(v, results[slices.Index(images, v)]) }
-	placed := func(v int) bool { _, is := l.joint[v]; return is }
+	placed := func(v int) bool { return !l.movable(v) } // since it was offered, as it is or in other extents
 	if !l.fit(images, may) || slices.ContainsFunc(results, placed) {
 		return
 	}
