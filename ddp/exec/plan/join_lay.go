@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -11,12 +12,13 @@ type laying struct {
 	shown   map[int][]int // by root: the values that show it
 	members map[int][]int // by joint value: what lies in it, in order
 	joint   map[int]int   // by value: the joint value in which it lies
+	copies  map[int]int   // by value: what lies there in its place, if that is a copy
 	made    []node        // new ones
 	gone    []bool        // by node
 }
 
 func newLaying(j *joining) *laying {
-	l := &laying{joining: j, shown: map[int][]int{}, members: map[int][]int{}, joint: map[int]int{}, gone: make([]bool, len(j.nodes))}
+	l := &laying{joining: j, shown: map[int][]int{}, members: map[int][]int{}, joint: map[int]int{}, copies: map[int]int{}, gone: make([]bool, len(j.nodes))}
 	for v := range j.Values {
 		l.shown[j.Values[v].Root] = append(l.shown[j.Values[v].Root], v)
 	}
@@ -33,7 +35,7 @@ func (l *laying) convolutions(g *group) {
 		images, results = append(images, of(i)), append(results, l.nodes[i].out[0])
 	}
 	may := func(v int) bool { return l.movable(v) || l.little(v, results[slices.Index(images, v)]) }
-	placed := func(v int) bool { _, is := l.joint[v]; return is }
+	placed := func(v int) bool { return !l.movable(v) } // since it was offered, as it is or in other extents
 	if !l.fit(images, may) || slices.ContainsFunc(results, placed) {
 		return
 	}
@@ -87,9 +89,9 @@ func (l *laying) neighbours(values []int) (at int, ok bool) {
 // together is the value that is all of values, which fit, as of node i.
 func (l *laying) together(values []int, i int) int {
 	if at, ok := l.neighbours(values); ok {
-		return l.part(values, at)
+		return l.part(values, at, i)
 	}
-	n := l.nodes[i]
+	n := &l.nodes[i]
 	in := slices.Clone(values)
 	for k, v := range values {
 		if !l.movable(v) {
@@ -101,16 +103,24 @@ func (l *laying) together(values []int, i int) int {
 	all := l.place(in)
 	for k, v := range values {
 		if v != in[k] { // whoever wants it together with these again finds its copy
-			l.joint[v] = all
+			l.joint[v], l.copies[v] = all, in[k]
 		}
 	}
 	l.members[all] = values
-	l.made = append(l.made, node{op: Join{}, in: in, out: []int{all}, index: n.index, scope: n.scope})
+	l.join(in, all, i)
 	return all
 }
 
-// part is the value that is neighbours in a joint value, from member at on.
-func (l *laying) part(values []int, at int) int {
+// join notes that who reads all waits for those that lie in it.
+func (l *laying) join(in []int, all, i int) {
+	n := &l.nodes[i]
+	l.made = append(l.made, node{op: Join{}, in: in, out: []int{all}, index: n.index, scope: n.scope})
+}
+
+// part is the value that is neighbours in a joint value, from member at on, as of node i.
+// Who reads it waits for those neighbours alone, as the others may be made of what that
+// makes.
+func (l *laying) part(values []int, at, i int) int {
 	joint := l.joint[values[0]]
 	all := l.members[joint]
 	if len(values) == len(all) {
@@ -125,7 +135,14 @@ func (l *laying) part(values []int, at int) int {
 		}
 	}
 	p := l.add(Value{DType: l.Values[joint].DType, Dims: l.Values[joint].Dims.With(0, n), Last: l.Values[joint].Last})
-	l.Values[p].Root, l.Values[p].Off, l.Values[p].parent = joint, off, joint
+	l.Values[p].Root, l.Values[p].Off = joint, off
+	in := slices.Clone(values)
+	for k, v := range in {
+		if c, ok := l.copies[v]; ok {
+			in[k] = c
+		}
+	}
+	l.join(in, p, i)
 	return p
 }
 
@@ -148,7 +165,8 @@ func (l *laying) place(values []int) int {
 	return all
 }
 
-// rebuild puts the nodes in order: as they were, each behind what it needs.
+// rebuild puts the nodes in order: as they were, each behind what it needs. None needs
+// itself.
 func (l *laying) rebuild() {
 	if len(l.made) == 0 {
 		return
@@ -163,19 +181,22 @@ func (l *laying) rebuild() {
 	old := l.dag.nodes
 	l.dag.nodes = all
 	maker := l.dag.makers(make([]int, len(l.Values)))
-	sorted, put := make([]node, 0, len(all)), make([]bool, len(all))
+	sorted, begun, put := make([]node, 0, len(all)), make([]bool, len(all)), make([]bool, len(all))
 	var visit func(i int)
 	visit = func(i int) {
-		if put[i] {
+		switch {
+		case put[i]:
 			return
+		case begun[i]:
+			panic(fmt.Sprintf("plan: node %d (%v) waits for itself", i, all[i].op))
 		}
-		put[i] = true
+		begun[i] = true
 		for _, v := range all[i].in {
 			if p := maker[v]; p >= 0 {
 				visit(p)
 			}
 		}
-		sorted = append(sorted, all[i])
+		sorted, put[i] = append(sorted, all[i]), true
 	}
 	for i := range all {
 		visit(i)

@@ -3,12 +3,9 @@ package plan
 import (
 	"bytes"
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"testing"
 
 	"ebtrain/collective"
-	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/exectest"
 	"ebtrain/ddp/graph"
 )
@@ -189,115 +186,6 @@ func TestJoinOfHeads(t *testing.T) {
 	})
 	mustBe(t, "convolutions of two heads", n, 2)
 	mustBe(t, "gradients of their weights", gradW, 2)
-}
-
-// siamese is a random network whose convolutions have few weights among them, with
-// gradients.
-func siamese(r *rand.Rand) (*graph.Graph, error) {
-	var b graph.Builder
-	var weights, images []graph.ID
-	for i := range 1 + r.IntN(3) {
-		weights = append(weights, b.Var(fmt.Sprint("w", i), graph.T(graph.F32, 4, 4, 3, 3)))
-	}
-	for i := range 2 + r.IntN(3) {
-		x := b.Var(fmt.Sprint("x", i), graph.T(graph.F32, 1+r.IntN(2), 4, 4, 4))
-		if r.IntN(3) > 0 {
-			x = b.Tanh(x)
-		}
-		images = append(images, x)
-	}
-	any := func() graph.ID { return images[r.IntN(len(images))] }
-	loss := b.Full(graph.T(graph.F32), 0)
-	for range 3 + r.IntN(10) {
-		x, w := any(), weights[r.IntN(len(weights))]
-		switch r.IntN(6) {
-		case 0:
-			x = b.ConvTranspose2D(x, w, same3)
-		case 1:
-			y := any()
-			if b.Shape(y) != b.Shape(x) {
-				continue
-			}
-			x = b.Mul(b.Tanh(x), y)
-		default:
-			x = b.Conv2D(x, w, same3)
-		}
-		if r.IntN(3) > 0 {
-			x = b.Tanh(b.Add(x, b.Mean(any())))
-		}
-		images = append(images, x)
-		if r.IntN(2) == 0 {
-			loss = b.Add(loss, b.Mean(b.Square(x)))
-		}
-	}
-	loss = b.Add(loss, b.Mean(b.Square(images[len(images)-1])))
-	g := b.Grad(loss, weights...)
-	for i, w := range weights {
-		b.Output(fmt.Sprint("g", i), g[i])
-		if r.IntN(2) == 0 {
-			b.Assign(w, b.Sub(w, g[i]))
-		}
-	}
-	b.Output("loss", loss)
-	return b.Build()
-}
-
-// TestJoinOfRandomNetworks holds plans of random networks to those in which nothing is
-// joined, in any order that they allow, in float32 and with images in bfloat16.
-func TestJoinOfRandomNetworks(t *testing.T) {
-	fewer := 0
-	for seed := range uint64(150) {
-		r := rand.New(rand.NewPCG(seed, 12))
-		g, err := siamese(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, alone := joinAll, Options{Name: "alone", WeightsLast: true}
-		if seed%3 == 1 {
-			o.Apart, o.Join = 512, 1024
-		}
-		if o.BF16Images = seed%3 == 2; o.BF16Images {
-			alone.BF16Images = true
-		}
-		p, q := New(g, o), New(g, alone)
-		if len(p.Steps) < len(q.Steps) {
-			fewer++
-		}
-		p.Allocate()
-		q.Allocate()
-		got, want := inAnyOrder(t, p, r), rounding(t, q, 1, nil)
-		tol := 1e-5
-		if o.BF16Images {
-			tol = 2e-2 // sums of gradients are rounded, and what is assigned follows
-		}
-		for i := range want {
-			for k := range want[i].Type.Shape.Len() {
-				if a, b := got[i].At(k), want[i].At(k); math.Abs(a-b) > tol*(1+math.Abs(b)) || math.IsNaN(a) {
-					t.Fatalf("seed %d: result %d, element %d: %v, and %v alone, in\n%s", seed, i, k, a, b, dump(t, p))
-				}
-			}
-		}
-	}
-	t.Logf("%d of 150 programs have fewer steps", fewer)
-	if fewer < 60 {
-		t.Errorf("%d of 150 programs have fewer steps, want more", fewer)
-	}
-}
-
-// inAnyOrder runs a plan in a random order that its dependencies allow.
-func inAnyOrder(t *testing.T, p *Plan, r *rand.Rand) []*exec.Tensor {
-	t.Helper()
-	m, err := newMachine(p, 1)
-	if err != nil {
-		t.Fatalf("%v in\n%s", err, dump(t, p))
-	}
-	m.start()
-	for _, i := range shuffled(r, p.Deps()) {
-		if err := m.steps[i](); err != nil {
-			t.Fatalf("step %d: %v", i, err)
-		}
-	}
-	return m.logical()
 }
 
 // A joined image in bfloat16 does not take the place of an array in float32 of which a part

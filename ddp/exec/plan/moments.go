@@ -38,8 +38,8 @@ func moments(d *dag) {
 }
 
 // fromMean says whether v, summed by r in space s, is (x − mean of x over the same axes)²:
-// the mean of what is repeated is another sum's. If x is an array of that space nothing is
-// repeated on the way from it to v.
+// the mean of what is repeated is another sum's, and a sum in other extents may lie along
+// another axis. If x is an array of that space nothing is repeated on the way from it to v.
 func (a *analysis) fromMean(r graph.Reduce, v int, s space) (x int, ok bool) {
 	d, ok := a.operand(v, graph.Square)
 	if !ok {
@@ -56,7 +56,7 @@ func (a *analysis) fromMean(r graph.Reduce, v int, s space) (x int, ok bool) {
 		return 0, false
 	}
 	q := a.producer(sum)
-	if q < 0 || a.nodes[q].op != r || a.reads[q][0] != x || a.space[q] != s {
+	if q < 0 || a.nodes[q].out[0] != sum || a.nodes[q].op != r || a.reads[q][0] != x || a.space[q] != s {
 		return 0, false
 	}
 	return x, a.divides(mean, float64(a.Values[x].Dims.Len())/float64(a.Values[sum].Dims.Len()))

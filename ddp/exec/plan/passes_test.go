@@ -57,11 +57,16 @@ func TestMoments(t *testing.T) {
 	})
 	mustCount(t, other, map[string]int{"centred_squares": 0, "reduce_sum": 5})
 
-	// around a mean over other axes of as many elements, of another array, or of x as often
-	// as it is repeated
+	// around a mean over other axes of as many elements, one that lies along another axis, of
+	// another array, or of x as often as it is repeated
 	mustCount(t, planOf(t, func(b *graph.Builder) {
 		x := b.Input("x", graph.T(graph.F32, 64, 64))
 		b.Output("across", variance(b, x, b.MeanKeep(x, 1)))
+	}), map[string]int{"centred_squares": 0, "reduce_sum": 2})
+	mustCount(t, planOf(t, func(b *graph.Builder) {
+		x := b.Input("x", graph.T(graph.F32, 64, 64))
+		m := b.Scale(b.Reshape(b.SumKeep(x, 0), graph.D(64, 1)), 1./64)
+		b.Output("turned", variance(b, x, m))
 	}), map[string]int{"centred_squares": 0, "reduce_sum": 2})
 	mustCount(t, planOf(t, func(b *graph.Builder) {
 		x, y := b.Input("x", graph.T(graph.F32, 64, 64)), b.Input("y", graph.T(graph.F32, 64, 64))

@@ -4,7 +4,8 @@
 // Of a method, it tests that presets fit the data that they are published with,
 // that settings and JSON give back what they were given, and that a clone shares
 // nothing. Of a model, at tiny sizes: the inputs and the report of its step; that
-// 1, 2 and 4 ranks agree, in float64, and have equal bits with virtual shards;
+// 1, 2 and 4 ranks agree, in float64, and have equal bits with virtual shards; that a step
+// that was planned for the cpu does what its graph says;
 // that a run that is resumed is the one that was not interrupted; and of each
 // thing more that it can do that the graph has the documented outputs and changes
 // nothing of the model.
@@ -17,7 +18,6 @@ import (
 
 	"ebtrain/data"
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/cpu"
 	"ebtrain/trainer/algo"
 )
 
@@ -70,7 +70,7 @@ func can(t *testing.T, r rig) {
 
 func newBackend(t *testing.T) exec.Backend {
 	t.Helper()
-	b, err := cpu.New(cpu.Config{Threads: 1})
+	b, err := oneThread()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +110,7 @@ var ofModel = []struct {
 	{"stop", rig.stops},
 	{"same twice", rig.repeats},
 	{"ranks agree", rig.ranksAgree},
+	{"as written", rig.asWritten},
 	{"resumes", rig.resumes},
 	{"same bits on ranks", rig.sameBits},
 }

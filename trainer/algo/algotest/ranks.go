@@ -40,6 +40,23 @@ func (r rig) ranksAgree() error {
 	return nil
 }
 
+// asWritten: steps whose nodes are fused, joined and taken apart, as plans do that promise
+// no bits, report and leave what their nodes make one by one.
+func (r rig) asWritten() error {
+	const steps = 2
+	sets, planned := newSets(1), newSets(1)
+	want, err := r.train(sets, 0, steps)
+	if err != nil {
+		return err
+	}
+	r.on = oneThread
+	got, err := r.train(planned, 0, steps)
+	if err != nil {
+		return err
+	}
+	return r.near(got, want, planned[0], sets[0], tolerance)
+}
+
 // briefly is some numbers of ranks, or the first where tests are to be short: under the
 // race detector, which sees no more in four ranks than in two.
 func briefly(worlds ...int) []int {

@@ -11,6 +11,7 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/exec"
+	"ebtrain/ddp/exec/cpu"
 	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
@@ -30,6 +31,7 @@ type rig struct {
 	ctx   context.Context
 	model algo.Model
 	asks  int // the rank that asks to stop, or nobody
+	on    func() (exec.Backend, error)
 }
 
 // batch is the samples of a step over all ranks, in float32: of each virtual shard
@@ -37,7 +39,13 @@ type rig struct {
 func (r rig) batch() int { return shards * algo.GroupOf(r.model) }
 func (r rig) fewer() int { return few * algo.GroupOf(r.model) }
 
-func newRig(ctx context.Context, m algo.Model) rig { return rig{ctx, m, nobody} }
+func newRig(ctx context.Context, m algo.Model) rig { return rig{ctx, m, nobody, reference} }
+
+// reference is a backend that computes each node as it stands.
+func reference() (exec.Backend, error) { return ref.New(), nil }
+
+// oneThread is the cpu's, which plans.
+func oneThread() (exec.Backend, error) { return cpu.New(cpu.Config{Threads: 1}) }
 
 // images are n samples of a step, as the model takes them.
 func (r rig) images(step, n int) []float64 {
@@ -173,14 +181,19 @@ func (r rig) train(sets []exec.Vars, from, to int) ([][]float64, error) {
 		return nil, err
 	}
 	all := make([][][]float64, world)
-	err = ddptest.Each(world, func(rank int, comm collective.Comm) error {
+	err = ddptest.Each(world, func(rank int, comm collective.Comm) (err error) {
 		if world == 1 {
 			comm = nil
 		}
 		if err := nn.Initialise(sets[rank], widened(specs), seed); err != nil {
 			return err
 		}
-		return compiled(ref.New(), g, stages, exec.Options{Vars: sets[rank], Comm: comm}, func(p exec.Program) (err error) {
+		b, err := r.on()
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, b.Close()) }()
+		return compiled(b, g, stages, exec.Options{Vars: sets[rank], Comm: comm}, func(p exec.Program) (err error) {
 			all[rank], err = r.steps(p, place{rank, world, r.fewer()}, from, to)
 			return err
 		})

@@ -10,7 +10,6 @@ import (
 	"ebtrain/ddp"
 	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/exec"
-	"ebtrain/ddp/exec/cpu"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/chain"
@@ -95,7 +94,7 @@ func (r rig) virtual(world int) (map[string][]byte, error) {
 // onCPU takes two steps of one rank, on a backend of its own, and tells keep the
 // last report and the replicated variables.
 func (r rig) onCPU(g *graph.Graph, stages []chain.Stage, specs []nn.Variable, comm collective.Comm, at place, keep func(name string, x []byte)) (err error) {
-	backend, err := cpu.New(cpu.Config{Threads: 1})
+	backend, err := oneThread()
 	if err != nil {
 		return err
 	}

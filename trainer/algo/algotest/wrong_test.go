@@ -186,6 +186,7 @@ func TestWrongModels(t *testing.T) {
 		"a stop that arrives":         {good(), rig.stops, ""},
 		"draws named by slot":         {another{good(), noise}, rig.ranksAgree, ""},
 		"draws named by rank":         {another{good(), byRank}, rig.ranksAgree, "rank 0 of 2 is not one rank"},
+		"noise as it is written":      {another{good(), noise}, rig.asWritten, ""},
 		"draws by slot, bits":         {another{good(), noise}, rig.sameBits, ""},
 		"draws by rank, bits":         {another{good(), byRank}, rig.sameBits, ""}, // the virtual ranks are the same on any number: only ranksAgree sees it
 	} {

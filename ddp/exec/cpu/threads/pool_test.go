@@ -98,6 +98,39 @@ func TestOwnChunksFirst(t *testing.T) {
 	}
 }
 
+// TestLook: a thread without work looks for chunks when a job has been posted, once, and
+// then finds all of them.
+func TestLook(t *testing.T) {
+	team := &Team{spans: make([]span, 2)} // its threads are this test
+	ran, during := 0, func() {}
+	team.job = func(int, int) { ran++; during() }
+	look := func(what string, seen, wantSeen uint32, want int) {
+		t.Helper()
+		ran = 0
+		if got := team.look(1, seen); got != wantSeen || ran != want {
+			t.Errorf("%s: job %d is seen and %d chunks run, want %d and %d", what, got, ran, wantSeen, want)
+		}
+	}
+	team.spans[1].set(1, 0, 3)
+	if team.attend(1); ran != 0 {
+		t.Errorf("%d chunks run of a job that is not posted yet", ran)
+	}
+	look("not posted yet", 0, 0, 0)
+	team.deal(4)
+	look("posted", 0, 1, 4)
+	team.spans[0].set(2, 0, 2)
+	look("the next, not posted yet", 1, 1, 0)
+	team.deal(5)
+	during = func() { during = func() {}; team.deal(3) } // the first chunk is in hand
+	look("another is posted meanwhile", 1, 2, 1+3)
+	look("which is looked at again", 2, 3, 0)
+	team.deal(6)
+	ran = 0
+	if team.attend(1); ran != 6 {
+		t.Errorf("%d chunks of 6 run", ran)
+	}
+}
+
 // TestManyChunks has more than are shared out at once, each of which runs once.
 func TestManyChunks(t *testing.T) {
 	team := NewTeam(2)

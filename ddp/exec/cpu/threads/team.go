@@ -25,23 +25,29 @@ import (
 // has just worked is awake for the next job.
 type Team struct {
 	job   func(chunk, thread int)
-	jobs  uint32       // that there were
 	spans []span       // by thread
 	left  atomic.Int64 // chunks not yet done
 	sleep atomic.Bool  // the caller waits on done
-	rest  atomic.Bool  // workers without work sleep at once
 	done  chan struct{}
 	wake  []chan struct{} // by worker
 	ended sync.WaitGroup
+
+	_      [120]byte     // workers without work look at lines that only a new job changes
+	posted atomic.Uint32 // the number of the last job whose chunks are all shared out
+	rest   atomic.Bool   // workers without work sleep at once
+	_      [120]byte
 }
 
 const (
 	// maxChunks is the most chunks that are shared out at once, see span.
 	maxChunks = 1<<16 - 1
-	// patience is how often a thread looks again before it sleeps: about a tenth of
-	// a millisecond. On a machine with other work, waking takes longer than that, as a
-	// thread that sleeps has lost its core.
-	patience = 1 << 16
+	// patience is how often a worker looks for a job before it sleeps: about a fifth of a
+	// millisecond, however many threads there are. On a machine with other work, waking takes
+	// longer than that, as a thread that sleeps has lost its core.
+	patience = 3 << 17
+	// patienceAtEnd is how often the caller looks whether the others are done: their last
+	// chunks are under way.
+	patienceAtEnd = 1 << 16
 )
 
 // NewTeam starts n-1 workers, n at least 1. They count subnormal numbers as zero if
@@ -102,16 +108,17 @@ func (t *Team) share(chunks int, job func(chunk, thread int)) {
 // memory of an earlier job's part, in its caches or its corner of the machine, is near to
 // it now, as jobs are cut along the same axis.
 func (t *Team) deal(chunks int) {
-	t.jobs++
+	job := t.posted.Load() + 1
 	for i := range t.spans {
 		lo, hi := Part(chunks, i, len(t.spans))
-		t.spans[i].set(t.jobs, lo, hi)
+		t.spans[i].set(job, lo, hi)
 	}
+	t.posted.Store(job)
 }
 
 // wait returns when all chunks are done.
 func (t *Team) wait() {
-	for range patience {
+	for range patienceAtEnd {
 		if t.left.Load() == 0 {
 			return
 		}
@@ -135,21 +142,33 @@ func (t *Team) rouse() {
 
 // attend runs the chunks of one job, and of those that follow soon.
 func (t *Team) attend(thread int) {
+	seen := uint32(0) // none has this number but each 2³²th, which others do
 	for idle := 0; idle < patience && !t.rest.Load(); idle++ {
-		if t.help(thread) {
-			idle = 0
+		if job := t.look(thread, seen); job != seen {
+			seen, idle = job, 0
 		}
 	}
 }
 
-// help runs chunks until none is left, and says whether there were any.
-func (t *Team) help(thread int) (any bool) {
+// look runs chunks if a job was posted since the one that was seen last, and returns what is
+// seen now. Chunks of a job only become fewer, so where none was left none is now. Help may
+// come upon a next job while that is shared out, and miss some of it: it is posted later
+// than what is seen, and so looked at again.
+func (t *Team) look(thread int, seen uint32) uint32 {
+	job := t.posted.Load()
+	if job != seen {
+		t.help(thread)
+	}
+	return job
+}
+
+// help runs chunks until none is left.
+func (t *Team) help(thread int) {
 	for {
 		chunk, ok := t.claim(thread)
 		if !ok {
-			return any
+			return
 		}
-		any = true
 		t.job(chunk, thread) // stays what it is until this chunk is done
 		if t.left.Add(-1) == 0 {
 			t.rouse()
