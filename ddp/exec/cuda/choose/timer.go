@@ -33,7 +33,7 @@ type timer struct {
 	from, to   *cuda.Event
 	dst, work  buffer
 	a, b       buffer
-	cache      buffer // larger than the GPU's
+	cache      buffer          // larger than the GPU's
 	failing    map[string]bool // problems of which a candidate was left out
 	tile       *cuda.Pinned
 	tileOf     graph.DType
