@@ -124,6 +124,13 @@ func TestCache(t *testing.T) {
 	if len(entries) != 4 {
 		t.Fatalf("%d files in the cache, want 4: %v", len(entries), entries)
 	}
+	for _, e := range entries { // other users of the folder read them, too
+		i, err := os.Stat(e)
+		ok(t, err)
+		if i.Mode() != 0o644 {
+			t.Errorf("%s has mode %v", e, i.Mode())
+		}
+	}
 
 	// Each way for an entry to be damaged.
 	t.Setenv(cuda.CacheVariable, t.TempDir())
