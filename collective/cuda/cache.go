@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -113,9 +114,7 @@ func (c *cache) write(key string, entry []byte) error {
 		return err
 	}
 	_, err = f.Write(entry)
-	if e := f.Close(); err == nil {
-		err = e
-	}
+	err = cmp.Or(err, f.Chmod(0o644), f.Close()) // other users of the folder read it, too
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(folder, key))
 	}

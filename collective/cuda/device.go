@@ -17,6 +17,7 @@ type Info struct {
 	Memory       int64
 	L2           int64  // bytes of the cache before it
 	UUID         string // GPU-…, as nvidia-smi -L has it, in lower case
+	Whole        string // the UUID of the GPU of which this is a part (MIG), else its own
 	BusID        string // domain:bus:device.function on PCI
 }
 
@@ -64,7 +65,7 @@ func describe(d driver, ordinal int) (int, Info, error) {
 	if err := check(d, "cuDeviceGet", code); err != nil {
 		return 0, i, err
 	}
-	var uuid [16]byte
+	var uuid, whole [16]byte
 	var l2 int
 	ask := func(call string, get func() int) func() error {
 		return func() error { return check(d, call, get()) }
@@ -73,6 +74,7 @@ func describe(d driver, ordinal int) (int, Info, error) {
 		ask("cuDeviceGetName", func() (code int) { i.Name, code = d.deviceName(dev); return code }),
 		ask("cuDeviceGetPCIBusId", func() (code int) { i.BusID, code = d.deviceBus(dev); return code }),
 		ask("cuDeviceGetUuid_v2", func() (code int) { uuid, code = d.deviceUUID(dev); return code }),
+		ask("cuDeviceGetUuid", func() (code int) { whole, code = d.deviceWholeUUID(dev); return code }),
 		ask("cuDeviceTotalMem_v2", func() (code int) { i.Memory, code = d.deviceMemory(dev); return code }),
 		ask("cuDeviceGetAttribute", func() (code int) { i.SMs, code = d.deviceAttribute(dev, attributeSMs); return code }),
 		ask("cuDeviceGetAttribute", func() (code int) { l2, code = d.deviceAttribute(dev, attributeL2); return code }),
@@ -84,8 +86,12 @@ func describe(d driver, ordinal int) (int, Info, error) {
 		}
 	}
 	i.L2 = int64(l2)
-	i.UUID = fmt.Sprintf("GPU-%x-%x-%x-%x-%x", uuid[:4], uuid[4:6], uuid[6:8], uuid[8:10], uuid[10:])
+	i.UUID, i.Whole = uuidText(uuid), uuidText(whole)
 	return dev, i, nil
+}
+
+func uuidText(id [16]byte) string {
+	return fmt.Sprintf("GPU-%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
 }
 
 // Device is a GPU with its primary context. Its methods may be called by any

@@ -29,7 +29,7 @@ func TestDevices(t *testing.T) {
 	if len(list) != 2 {
 		t.Fatalf("got %v", list)
 	}
-	want := cuda.Info{Name: "Double H100", Ordinal: 1, Major: 9, Minor: 0, SMs: 132, Memory: 1 << 30, L2: 1 << 12, UUID: "GPU-65627472-6169-6e27-7320-646f75626c01", BusID: "0000:11:00.0"}
+	want := cuda.Info{Name: "Double H100", Ordinal: 1, Major: 9, Minor: 0, SMs: 132, Memory: 1 << 30, L2: 1 << 12, UUID: "GPU-65627472-6169-6e27-7320-646f75626c01", Whole: "GPU-65627472-6169-6e27-7320-646f75626c01", BusID: "0000:11:00.0"}
 	if list[1] != want {
 		t.Errorf("got %+v, want %+v", list[1], want)
 	}
@@ -47,6 +47,18 @@ func TestDevices(t *testing.T) {
 	}
 	if v, err := cuda.DriverVersion(); v != 13000 || err != nil {
 		t.Errorf("driver %d, %v", v, err)
+	}
+}
+
+// TestParts: parts of one GPU (MIG) are devices of their own, and say of which GPU.
+func TestParts(t *testing.T) {
+	m := machine(t)
+	m.Set("DEVICES", "3")
+	m.Set("PARTS", "2")
+	list, err := cuda.Devices()
+	ok(t, err)
+	if a, b, c := list[0], list[1], list[2]; a.UUID == b.UUID || a.Whole != b.Whole || a.BusID != b.BusID || a.Whole == c.Whole || a.Whole == a.UUID {
+		t.Errorf("got %+v", list)
 	}
 }
 

@@ -27,6 +27,7 @@ type driver interface {
 	deviceName(device int) (string, int)
 	deviceBus(device int) (string, int)
 	deviceUUID(device int) ([16]byte, int)
+	deviceWholeUUID(device int) ([16]byte, int)
 	deviceMemory(device int) (int64, int)
 	deviceAttribute(device, attribute int) (value, code int)
 	retain(device int) (ctx uintptr, code int)

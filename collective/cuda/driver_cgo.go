@@ -76,6 +76,11 @@ func (d libcuda) deviceUUID(device int) (id [16]byte, code int) {
 	return id, code
 }
 
+func (d libcuda) deviceWholeUUID(device int) (id [16]byte, code int) {
+	code = int(C.eb_device_whole_uuid(d.t, C.int(device), (*C.uchar)(&id[0])))
+	return id, code
+}
+
 func (d libcuda) deviceMemory(device int) (int64, int) {
 	var n C.size_t
 	code := C.eb_device_memory(d.t, C.int(device), &n)

@@ -3,6 +3,9 @@ package cuda
 // Machine stands for the machine that a search looks at.
 type Machine = machine
 
+// ArchFor is what a device's code is compiled for.
+var ArchFor = archFor
+
 // NewMachine is one with files below root only.
 func NewMachine(env map[string]string, root, home, python string) Machine {
 	return machine{getenv: func(k string) string { return env[k] }, root: root, home: home, arch: "amd64", python: func() string { return python }}

@@ -110,16 +110,26 @@ func (d *Device) arch(c compiler) (string, error) {
 	if err := checkCompiler(c, "nvrtcGetSupportedArchs", code); err != nil {
 		return "", err
 	}
-	device, best := 10*d.info.Major+d.info.Minor, 0
-	for _, a := range archs {
-		if a/10 == d.info.Major && a <= device {
-			best = max(best, a)
-		}
-	}
+	best := archFor(10*d.info.Major+d.info.Minor, archs)
 	if best == 0 {
 		return "", fmt.Errorf("cuda: this NVRTC compiles for sm_%d to sm_%d, and %s needs another: install the NVRTC of a newer or older CUDA", slices.Min(archs), slices.Max(archs), d.info)
 	}
 	return fmt.Sprintf("sm_%d", best), nil
+}
+
+// tegra are the architectures of Tegra's (101 is what CUDA 13 calls 110): their code runs on
+// no other device of the generation, and no other's on them.
+var tegra = []int{53, 62, 72, 87, 101, 110}
+
+// archFor is the one of archs whose code a device runs best; 0 if it runs none.
+func archFor(device int, archs []int) (best int) {
+	for _, a := range archs {
+		older := a/10 == device/10 && a < device && !slices.Contains(tegra, a) && !slices.Contains(tegra, device)
+		if a == device || older {
+			best = max(best, a)
+		}
+	}
+	return best
 }
 
 // CompileError is a source that does not compile.

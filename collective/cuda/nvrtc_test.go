@@ -66,6 +66,19 @@ func TestArch(t *testing.T) {
 	}
 }
 
+// TestArchFor: Tegra's architectures are for Tegra alone, whatever compiler there is.
+func TestArchFor(t *testing.T) {
+	cuda12 := []int{50, 52, 53, 60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, 100, 101, 120}
+	for device, want := range map[int]int{90: 90, 89: 89, 88: 86, 87: 87, 86: 86, 103: 100, 101: 101, 110: 0, 121: 120, 61: 61, 62: 62, 53: 53, 72: 72, 37: 0, 130: 0} {
+		if got := cuda.ArchFor(device, cuda12); got != want {
+			t.Errorf("for a device of %d: %d, want %d", device, got, want)
+		}
+	}
+	if got := cuda.ArchFor(87, []int{80, 86, 89}); got != 0 {
+		t.Errorf("for Tegra without its own: %d", got)
+	}
+}
+
 // cacheIn makes a test use a cache of its own, and returns what is said.
 func cacheIn(t *testing.T, d *cuda.Device, folder string) *bytes.Buffer {
 	t.Helper()
@@ -110,6 +123,13 @@ func TestCache(t *testing.T) {
 	ok(t, err)
 	if len(entries) != 4 {
 		t.Fatalf("%d files in the cache, want 4: %v", len(entries), entries)
+	}
+	for _, e := range entries { // other users of the folder read them, too
+		i, err := os.Stat(e)
+		ok(t, err)
+		if i.Mode() != 0o644 {
+			t.Errorf("%s has mode %v", e, i.Mode())
+		}
 	}
 
 	// Each way for an entry to be damaged.

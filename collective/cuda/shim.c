@@ -15,6 +15,7 @@ const eb_cuda *eb_resolve(handle library, const char **lacks) {
 #undef X
 #define X(name, args) *(handle *)&t->name = eb_symbol(library, #name);
 	EB_CUDA_NEWER(X)
+	EB_CUDA_OLDER(X)
 #undef X
 	return t;
 }
@@ -36,6 +37,12 @@ int eb_device(const eb_cuda *t, int ordinal, int *device) { return t->cuDeviceGe
 int eb_device_name(const eb_cuda *t, int device, char *name, int len) { return t->cuDeviceGetName(name, len, device); }
 int eb_device_bus(const eb_cuda *t, int device, char *id, int len) { return t->cuDeviceGetPCIBusId(id, len, device); }
 int eb_device_uuid(const eb_cuda *t, int device, unsigned char *uuid) { return t->cuDeviceGetUuid_v2((CUuuid *)uuid, device); }
+
+// The first version of the function names the GPU that a part (MIG) is of.
+int eb_device_whole_uuid(const eb_cuda *t, int device, unsigned char *uuid) {
+	return t->cuDeviceGetUuid ? t->cuDeviceGetUuid((CUuuid *)uuid, device) : eb_device_uuid(t, device, uuid);
+}
+
 int eb_device_memory(const eb_cuda *t, int device, size_t *bytes) { return t->cuDeviceTotalMem_v2(bytes, device); }
 int eb_device_attribute(const eb_cuda *t, int device, int attribute, int *value) { return t->cuDeviceGetAttribute(value, attribute, device); }
 int eb_retain(const eb_cuda *t, int device, handle *ctx) { return t->cuDevicePrimaryCtxRetain((CUcontext *)ctx, device); }

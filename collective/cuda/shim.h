@@ -30,6 +30,7 @@ int eb_device(const eb_cuda *t, int ordinal, int *device);
 int eb_device_name(const eb_cuda *t, int device, char *name, int len);
 int eb_device_bus(const eb_cuda *t, int device, char *id, int len);
 int eb_device_uuid(const eb_cuda *t, int device, unsigned char *uuid);
+int eb_device_whole_uuid(const eb_cuda *t, int device, unsigned char *uuid);
 int eb_device_memory(const eb_cuda *t, int device, size_t *bytes);
 int eb_device_attribute(const eb_cuda *t, int device, int attribute, int *value);
 int eb_retain(const eb_cuda *t, int device, handle *ctx);

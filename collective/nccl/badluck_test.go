@@ -37,21 +37,43 @@ func same(o nccl.Options) func(int) nccl.Options { return func(int) nccl.Options
 // limit is what hangs may take: more than anything else does on a busy machine.
 const limit = 2 * time.Second
 
-// TestSharedGPU: two ranks on a GPU are refused before NCCL is begun, and the
-// group of the hosts goes on.
+// TestSharedGPU: two ranks on a GPU, or on parts of one, are refused before NCCL is begun,
+// and the group of the hosts goes on.
 func TestSharedGPU(t *testing.T) {
-	m := cudatest.Use(t)
-	m.Set("DEVICES", "2")
-	below, err := host.NewLocal(t.Context(), 3)
+	for _, c := range []struct{ devices, parts, want string }{
+		{"2", "0", "ranks 0 and 2 are both on the GPU at "},
+		{"3", "2", "ranks 0 and 1 are on parts of one GPU (MIG), the one at "},
+	} {
+		m := cudatest.Use(t)
+		m.Set("DEVICES", c.devices)
+		m.Set("PARTS", c.parts)
+		errs := refused(t, 3)
+		all(t, errs, c.want)
+		for _, err := range errs {
+			if !errors.Is(err, nccl.ErrShared) {
+				t.Errorf("got %v, want ErrShared", err)
+			}
+		}
+		m.Clean()
+	}
+}
+
+// refused are the errors of n ranks' starts, which leave the group of the hosts as it was.
+func refused(t *testing.T, n int) []error {
+	t.Helper()
+	below, err := host.NewLocal(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	errs := make([]error, 3)
-	done := make(chan error, 3)
+	list, err := cuda.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs, done := make([]error, n), make(chan error, n)
 	for r, g := range below {
 		go func() {
 			done <- func() error {
-				dev, err := cuda.OpenDevice(r % 2)
+				dev, err := cuda.OpenDevice(r % len(list))
 				if err != nil {
 					return err
 				}
@@ -67,13 +89,7 @@ func TestSharedGPU(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	all(t, errs, "ranks 0 and 2 are both on the GPU at ")
-	for _, err := range errs {
-		if !errors.Is(err, nccl.ErrShared) {
-			t.Errorf("got %v, want ErrShared", err)
-		}
-	}
-	m.Clean()
+	return errs
 }
 
 // TestInitFails: whatever fails on one rank while NCCL starts is told to all.

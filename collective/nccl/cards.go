@@ -20,6 +20,7 @@ type card struct {
 	Old     bool   `json:"old,omitempty"`   // because it is too old
 	GPU     string `json:"gpu"`             // model and compute capability
 	UUID    string `json:"uuid"`
+	Whole   string `json:"whole"` // of the GPU of which it may be a part (MIG)
 	Bus     string `json:"bus"`
 	HostID  string `json:"host_id,omitempty"` // NCCL_HOSTID: the user makes hosts of processes
 	Sharing bool   `json:"sharing,omitempty"` // NCCL_MULTI_RANK_GPU_ENABLE
@@ -29,7 +30,7 @@ type card struct {
 // newCard is the card of a rank with a GPU and an NCCL, or err instead.
 func newCard(i cuda.Info, version int, err error) card {
 	c := card{
-		Version: version, GPU: fmt.Sprintf("%s (sm_%d%d)", i.Name, i.Major, i.Minor), UUID: i.UUID, Bus: i.BusID,
+		Version: version, GPU: fmt.Sprintf("%s (sm_%d%d)", i.Name, i.Major, i.Minor), UUID: i.UUID, Whole: i.Whole, Bus: i.BusID,
 		HostID: os.Getenv("NCCL_HOSTID"), Sharing: os.Getenv("NCCL_MULTI_RANK_GPU_ENABLE") == "1",
 	}
 	switch {
@@ -86,19 +87,23 @@ func judge(cards []card) error {
 
 const install = "pip install -U nvidia-nccl-cu13 (CUDA 12: nvidia-nccl-cu12)"
 
-// shared finds two ranks on one GPU. A user who gave their processes different
+// shared finds two ranks on one GPU, or on parts of one, which NCCL refuses, too. A user who gave their processes different
 // NCCL_HOSTIDs, or told NCCL to allow it, knows what he does.
 func shared(cards []card) error {
 	first := map[string]int{}
 	for r, c := range cards {
-		o, twice := first[c.UUID]
+		o, twice := first[c.Whole]
 		if !twice {
-			first[c.UUID] = r
+			first[c.Whole] = r
 			continue
 		}
 		apart := c.HostID != "" && cards[o].HostID != "" && c.HostID != cards[o].HostID
 		if !apart && !(c.Sharing && cards[o].Sharing) {
-			return fmt.Errorf("nccl: %w: ranks %d and %d are both on the GPU at %s (%s): give each rank a GPU of its own", ErrShared, o, r, c.Bus, c.UUID)
+			on := "both on the GPU"
+			if c.UUID != cards[o].UUID {
+				on = "on parts of one GPU (MIG), the one"
+			}
+			return fmt.Errorf("nccl: %w: ranks %d and %d are %s at %s (%s): give each rank a GPU of its own", ErrShared, o, r, on, c.Bus, c.Whole)
 		}
 	}
 	return nil

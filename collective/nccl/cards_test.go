@@ -16,7 +16,7 @@ func TestJudge(t *testing.T) {
 	good := func(n int) []card {
 		cards := make([]card, n)
 		for r := range cards {
-			cards[r] = card{Version: 22809, GPU: "NVIDIA H100 (sm_90)", UUID: string(rune('a' + r)), Bus: "0000:1b:00.0"}
+			cards[r] = card{Version: 22809, GPU: "NVIDIA H100 (sm_90)", UUID: string(rune('a' + r)), Whole: string(rune('a' + r)), Bus: "0000:1b:00.0"}
 		}
 		return cards
 	}
@@ -31,15 +31,17 @@ func TestJudge(t *testing.T) {
 			"rank 2: this NCCL does not serve: it is 2.18.5; 2.19.0 or newer is needed: pip install -U"},
 		"other version": {func(c []card) { c[3].Version = 22703 }, ErrVersion, "rank 0 has NCCL 2.28.9, rank 3 has 2.27.3: install the same on all hosts"},
 		"other GPU":     {func(c []card) { c[1].GPU = "NVIDIA H200 (sm_90)" }, ErrModels, "rank 0 has NVIDIA H100 (sm_90), rank 1 has NVIDIA H200 (sm_90): choose equal ones"},
-		"shared":        {func(c []card) { c[3].UUID = c[1].UUID }, ErrShared, "ranks 1 and 3 are both on the GPU at 0000:1b:00.0 (b): give each rank a GPU of its own"},
+		"shared":        {func(c []card) { c[3].Whole, c[3].UUID = c[1].Whole, c[1].UUID }, ErrShared, "ranks 1 and 3 are both on the GPU at 0000:1b:00.0 (b): give each rank a GPU of its own"},
+		"parts": {func(c []card) { c[3].Whole = c[1].Whole }, ErrShared,
+			"ranks 1 and 3 are on parts of one GPU (MIG), the one at 0000:1b:00.0 (b): give each rank a GPU of its own"},
 		"hosts of processes": {func(c []card) {
-			c[3].UUID, c[3].HostID, c[1].HostID = c[1].UUID, "x", "y"
+			c[3].Whole, c[3].HostID, c[1].HostID = c[1].Whole, "x", "y"
 		}, nil, ""},
 		"one host of processes": {func(c []card) {
-			c[3].UUID, c[3].HostID, c[1].HostID = c[1].UUID, "x", "x"
+			c[3].Whole, c[3].HostID, c[1].HostID = c[1].Whole, "x", "x"
 		}, ErrShared, "ranks 1 and 3"},
-		"told to share":      {func(c []card) { c[3].UUID, c[3].Sharing, c[1].Sharing = c[1].UUID, true, true }, nil, ""},
-		"one told to share":  {func(c []card) { c[3].UUID, c[3].Sharing = c[1].UUID, true }, ErrShared, "ranks 1 and 3"},
+		"told to share":      {func(c []card) { c[3].Whole, c[3].Sharing, c[1].Sharing = c[1].Whole, true, true }, nil, ""},
+		"one told to share":  {func(c []card) { c[3].Whole, c[3].Sharing = c[1].Whole, true }, ErrShared, "ranks 1 and 3"},
 		"missing before old": {func(c []card) { c[0].Lacks, c[1].Version = "gone", 1 }, ErrMissing, "rank 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +64,7 @@ func TestJudge(t *testing.T) {
 // newCardOf is c of a rank with another NCCL.
 func newCardOf(c card, version int) card {
 	n := newCard(cuda.Info{}, version, nil)
-	n.GPU, n.UUID, n.Bus = c.GPU, c.UUID, c.Bus
+	n.GPU, n.UUID, n.Whole, n.Bus = c.GPU, c.UUID, c.Whole, c.Bus
 	return n
 }
 

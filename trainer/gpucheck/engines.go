@@ -37,6 +37,9 @@ func survey(ordinal int, t linalg.Types) (text string, numbers map[string]any, e
 		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
+	if err := multiplies(d, t); err != nil {
+		return "", nil, err
+	}
 	l, err := cudnn.New(d, 256<<20)
 	if err != nil {
 		return "", nil, err

@@ -13,6 +13,7 @@ import (
 
 	"ebtrain/collective"
 	driver "ebtrain/collective/cuda"
+	"ebtrain/ddp/exec/cuda"
 	"ebtrain/ddp/exec/cuda/kernel"
 	"ebtrain/ddp/exec/plan"
 	"ebtrain/ddp/graph"
@@ -42,8 +43,8 @@ func fewTimes(ctx context.Context, ordinal, batch int, flush int64) (text string
 	if err := b.open(ordinal); err != nil {
 		return "", nil, err
 	}
-	if b.d.Info().Major < 8 {
-		return "", nil, fmt.Errorf("%w: this device does not multiply bfloat16", errSkipped)
+	if err := multiplies(b.d, typesOf(cuda.BF16)); err != nil {
+		return "", nil, err
 	}
 	var lines []string
 	numbers = map[string]any{}

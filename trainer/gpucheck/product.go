@@ -26,6 +26,9 @@ func productRate(ordinal, n int, p cuda.Precision) (best float64, err error) {
 	}
 	keep := func(f func() error) { err = errors.Join(err, f()) }
 	defer func() { keep(d.Close) }()
+	if err := multiplies(d, typesOf(p)); err != nil {
+		return 0, err
+	}
 	s, err := d.NewStream("products", 0)
 	if err != nil {
 		return 0, err

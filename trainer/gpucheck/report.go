@@ -14,6 +14,7 @@ import (
 	"time"
 
 	driver "ebtrain/collective/cuda"
+	"ebtrain/ddp/exec/cuda"
 )
 
 // report is what was found, written after each check.
@@ -46,6 +47,10 @@ type finding struct {
 
 // errSkipped is in the error of a check that needs what is not there.
 var errSkipped = errors.New("not done")
+
+// lacking says whether a check's error is of what is not there: a tool, or bfloat16 on GPUs
+// that do not multiply in it.
+func lacking(err error) bool { return errors.Is(err, errSkipped) || errors.Is(err, cuda.ErrNoBF16) }
 
 // commit is set by the linker, where the build does not note it.
 var commit string
@@ -90,7 +95,7 @@ func (r *report) do(ctx context.Context, part, name string, f func() (text strin
 		text, numbers, err := f()
 		c.OK, c.Text, c.Numbers = err == nil, text, finite(numbers)
 		if err != nil {
-			c.Skipped = errors.Is(err, errSkipped) || ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) // cut off by the limit
+			c.Skipped = lacking(err) || ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) // cut off by the limit
 			c.Text = strings.TrimSpace(text + "\n" + err.Error())
 		}
 	}

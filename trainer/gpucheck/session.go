@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"ebtrain/collective"
+	driver "ebtrain/collective/cuda"
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/exec/cpu"
 	"ebtrain/ddp/exec/cuda"
+	"ebtrain/ddp/exec/cuda/linalg"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
@@ -75,6 +77,14 @@ func gpu(c cuda.Config) (*cuda.Backend, error) {
 		}
 	}
 	return cuda.New(c)
+}
+
+// multiplies is an error where a device does not multiply in bfloat16, and a check would.
+func multiplies(d *driver.Device, t linalg.Types) error {
+	if i := d.Info(); t.A == graph.BF16 && i.Major < 8 {
+		return fmt.Errorf("%w: %v", cuda.ErrNoBF16, i)
+	}
+	return nil
 }
 
 func openCPU() (exec.Backend, error) { return cpu.New(cpu.Config{}) }

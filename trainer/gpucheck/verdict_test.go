@@ -178,6 +178,37 @@ func TestTail(t *testing.T) {
 	}
 }
 
+// TestWithoutBF16: on a GPU that does not multiply in bfloat16 the checks that would are not
+// done, which is no failure.
+func TestWithoutBF16(t *testing.T) {
+	m := cudatest.Use(t)
+	m.Set("CAPABILITY", "75")
+	o, c := &options{}, cuda.Config{Precision: cuda.BF16}
+	for name, check := range map[string]func() error{
+		"engines":      func() error { _, _, err := survey(0, typesOf(cuda.BF16)); return err },
+		"products":     func() error { _, err := productRate(0, 64, cuda.BF16); return err },
+		"few channels": func() error { _, _, err := fewTimes(t.Context(), 0, 1, 1<<20); return err },
+		"losses":       func() error { _, err := lossesOf(t.Context(), small, openGPU(c), 1); return err },
+		"gradients":    func() error { _, err := gpu(c); return err },
+		"times":        func() error { _, _, err := timed(t.Context(), o, small, c, nil); return err },
+	} {
+		var ended finding
+		r := &report{tell: func(m message) error {
+			if m.Ended != nil {
+				ended = *m.Ended
+			}
+			return nil
+		}}
+		if err := r.do(t.Context(), "x", name, func() (string, map[string]any, error) { return "", nil, check() }); err != nil {
+			t.Fatal(err)
+		}
+		if !ended.Skipped || r.ended || !strings.HasPrefix(ended.Text, "no bf16: ") {
+			t.Errorf("%s: got %+v", name, ended)
+		}
+	}
+	m.Clean()
+}
+
 // TestReportDo: a process of checks leaves out those that are done already, and after one that
 // failed does no more; one that lacks what it needs, or is cut off, has not failed.
 func TestReportDo(t *testing.T) {

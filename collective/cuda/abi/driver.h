@@ -186,10 +186,20 @@ enum {
 	X(CUDA_GRAPH_INSTANTIATE_PARAMS, 32)
 #endif
 
+// Functions of which headers, from CUDA 13 on, mean a later version by the same name. A
+// driver may lack them.
+#ifdef EB_REAL_CUDA_H
+#define EB_CUDA_OLDER(X)
+#else
+#define EB_CUDA_OLDER(X) \
+	X(cuDeviceGetUuid, (CUuuid *uuid, CUdevice dev))
+#endif
+
 typedef struct eb_cuda {
 #define X(name, args) CUresult(*name) args;
 	EB_CUDA_FUNCTIONS(X)
 	EB_CUDA_NEWER(X)
+	EB_CUDA_OLDER(X)
 #undef X
 } eb_cuda;
 

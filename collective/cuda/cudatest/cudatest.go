@@ -8,7 +8,8 @@
 // at hand. Processes that a test starts inherit the environment, and have
 // machines of their own.
 //
-// Knobs: DEVICES (1, at most 16), CAPABILITY (90), SMS (4), DRIVER (13000),
+// Knobs: DEVICES (1, at most 16), PARTS (so many devices are parts of one GPU; 0: each is
+// a whole one), CAPABILITY (90), SMS (4), DRIVER (13000),
 // MEMORY (bytes of a device), NAME; SEED and DELAY (before one operation in
 // four, a random time below so many microseconds); ORDER of blocks and threads
 // (0 forwards, 1 backwards, 2 at random); QUEUE (operations that a stream holds before

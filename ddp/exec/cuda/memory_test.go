@@ -48,15 +48,16 @@ func TestOutOfMemory(t *testing.T) {
 func TestFullInCalls(t *testing.T) {
 	g := scene()
 	for _, c := range []struct {
-		call  string
-		code  int
-		plain bool
+		call    string
+		n, code int
+		plain   bool
 	}{
-		{"cuModuleLoadData", 2, true}, {"cuStreamCreateWithPriority", 2, true}, {"cuLaunchKernel", 2, true}, {"cuEventCreate", 2, true},
-		{"cuGraphInstantiateWithFlags", 2, true}, {"cuGraphLaunch", 2, true}, {"cudnnCreate", 4004, false},
+		{"cuModuleLoadData", 1, 2, true}, {"cuStreamCreateWithPriority", 1, 2, true}, {"cuLaunchKernel", 1, 2, true}, {"cuEventCreate", 1, 2, true},
+		{"cuGraphInstantiateWithFlags", 1, 2, true}, {"cuGraphLaunch", 1, 2, true},
+		{"cudnnCreate", 1, 4004, false}, {"cudnnCreate", 2, 4004, false}, {"cublasLtCreate", 1, 3, false},
 	} {
 		m := cudatest.Use(t)
-		m.Fail(c.call, 1, c.code)
+		m.Fail(c.call, c.n, c.code)
 		_, err := play(g, Config{Plain: c.plain, Graphs: GraphsOn, Smaller: "take less"}, 4)
 		full, ok := errors.AsType[*exec.FullError](err)
 		if !ok || full.Total == 0 || !strings.HasSuffix(err.Error(), ": take less") || strings.Contains(err.Error(), "\n") {

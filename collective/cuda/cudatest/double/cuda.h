@@ -33,6 +33,7 @@ _Noreturn void die(const char *format, ...) __attribute__((format(printf, 1, 2))
 // knobs.c: what the machine is like.
 typedef struct settings {
 	int devices, capability, sms, driver;
+	int parts;     // devices that are parts of one GPU; 0: each is a whole one
 	size_t memory; // bytes of a device
 	unsigned seed;
 	int delay_us; // the longest random delay before an operation

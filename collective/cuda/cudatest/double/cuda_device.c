@@ -134,15 +134,25 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice device) {
 	return OK;
 }
 
+// whole is the number of the GPU of which this device is a part.
+static int whole(int p) { return knobs.parts > 1 ? p / knobs.parts : p; }
+
 CUresult cuDeviceGetPCIBusId(char *id, int len, CUdevice device) {
 	DEVICE_CALL(device);
-	snprintf(id, (size_t)len, "0000:%02X:00.0", 0x10 + p);
+	snprintf(id, (size_t)len, "0000:%02X:00.0", 0x10 + whole(p));
+	return OK;
+}
+
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) {
+	DEVICE_CALL(device);
+	memcpy(uuid->bytes, "ebtrain's double", 16);
+	uuid->bytes[15] = (char)whole(p);
 	return OK;
 }
 
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
 	DEVICE_CALL(device);
-	memcpy(uuid->bytes, "ebtrain's double", 16);
+	memcpy(uuid->bytes, knobs.parts > 1 ? "a part of double" : "ebtrain's double", 16);
 	uuid->bytes[15] = (char)p;
 	return OK;
 }

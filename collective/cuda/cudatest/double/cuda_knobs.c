@@ -121,6 +121,7 @@ int eb_knob(const char *name, const char *value) {
 	int bad = 0;
 	long long n = atoll(value);
 	if (!strcmp(name, "DEVICES") && n >= 0 && n <= MOST_DEVICES) knobs.devices = (int)n;
+	else if (!strcmp(name, "PARTS")) knobs.parts = (int)n;
 	else if (!strcmp(name, "CAPABILITY")) knobs.capability = (int)n;
 	else if (!strcmp(name, "SMS")) knobs.sms = (int)n;
 	else if (!strcmp(name, "DRIVER")) knobs.driver = (int)n;
@@ -168,7 +169,7 @@ __attribute__((constructor)) void eb_reset(void) {
 	total = 0;
 	memset(calls, 0, sizeof calls);
 	pthread_mutex_unlock(&counts_lock);
-	static const char *const names[] = {"DEVICES", "CAPABILITY", "SMS", "DRIVER", "MEMORY", "NAME", "SEED", "DELAY", "ORDER", "QUEUE"};
+	static const char *const names[] = {"DEVICES", "PARTS", "CAPABILITY", "SMS", "DRIVER", "MEMORY", "NAME", "SEED", "DELAY", "ORDER", "QUEUE"};
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		char variable[64];
 		snprintf(variable, sizeof variable, "EBDOUBLE_%s", names[i]);

@@ -40,6 +40,16 @@ static int open_image(module *m, const char *data, size_t n) {
 	return m->library ? OK : INVALID_IMAGE;
 }
 
+// runs says whether a device runs code for an architecture: its own or an older one of the
+// generation, neither of which is Tegra's.
+static int runs(int arch, int device) {
+	static const int tegra[] = {53, 62, 72, 87, 101, 110};
+	if (arch == device) return 1;
+	for (size_t i = 0; i < sizeof tegra / sizeof *tegra; i++)
+		if (arch == tegra[i] || device == tegra[i]) return 0;
+	return arch / 10 == device / 10 && arch < device;
+}
+
 CUresult cuModuleLoadData(CUmodule *out, const void *image) {
 	CONTEXT_CALL();
 	int bad = forbidden();
@@ -48,7 +58,7 @@ CUresult cuModuleLoadData(CUmodule *out, const void *image) {
 	memcpy(&head, image, sizeof head);
 	if (memcmp(head.magic, IMAGE_MAGIC, sizeof head.magic)) return INVALID_IMAGE;
 	int arch = (int)head.arch;
-	if (arch / 10 != knobs.capability / 10 || arch > knobs.capability) return NO_BINARY;
+	if (!runs(arch, knobs.capability)) return NO_BINARY;
 	module *m = calloc(1, sizeof *m);
 	m->head.kind = MODULE;
 	bad = open_image(m, (const char *)image + sizeof head, head.size);

@@ -77,7 +77,8 @@ type Options struct {
 	Share func([]byte) ([]byte, error)
 	// File keeps the choices of this run, and Cache those of all runs of this user on
 	// machines like this one: what File has not is looked up there. Rank 0 reads and
-	// writes them. "": none.
+	// writes them. The cache gets no choice of a problem of which a candidate failed as it
+	// ran: that may have been the machine's fault. "": none.
 	File, Cache string
 	// Say tells people a sentence. nil: nobody listens.
 	Say func(string)

@@ -16,14 +16,14 @@ import (
 // error it leaves none of them: the other ranks have none either, and what has a kernel is
 // not told again.
 func (c *Chooser) decide(problems []linalg.Problem) (told map[string]choice, err error) {
-	t := &timer{c: c}
+	t := &timer{c: c, failing: map[string]bool{}}
 	told = map[string]choice{}
+	whole := map[string]choice{} // what was chosen among all candidates
 	defer func() {
 		if err = cmp.Or(err, t.close()); err != nil {
 			err, told = cmp.Or(err, c.drop(told)), nil
 		}
 	}()
-	found := false
 	for _, p := range problems {
 		key := p.String()
 		k, ch := c.known(p)
@@ -31,7 +31,9 @@ func (c *Chooser) decide(problems []linalg.Problem) (told map[string]choice, err
 			if k, ch, err = c.best(t, p); err != nil {
 				return told, err
 			}
-			found = true
+			if !t.failing[key] {
+				whole[key] = ch
+			}
 		}
 		c.kernels[key], told[key] = k, ch
 	}
@@ -42,8 +44,8 @@ func (c *Chooser) decide(problems []linalg.Problem) (told map[string]choice, err
 		maps.Copy(c.kept, told)
 		c.write(c.o.File, c.kept, "the choices of kernels are not kept, so a resumed run chooses anew and its numbers may differ in their last digits")
 	}
-	if found {
-		maps.Copy(c.cached, told)
+	if len(whole) > 0 {
+		maps.Copy(c.cached, whole)
 		c.write(c.o.Cache, c.cached, "the choices of kernels are not kept for other runs, which choose anew")
 	}
 	return told, nil

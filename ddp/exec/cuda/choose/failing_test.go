@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -132,17 +133,70 @@ func TestBadProblem(t *testing.T) {
 }
 
 // TestFailingKernel: a candidate that cannot be put onto the stream is left out, and
-// said; the others remain.
+// said; the others remain. What is chosen then is for this run alone, not for the user's others.
 func TestFailingKernel(t *testing.T) {
 	d := open(t)
+	file, cache, keep := kept(t)
+	ps := []linalg.Problem{conv(ty(graph.F32, graph.F32, graph.F32, linalg.TF32))}
 	d.m.Fail("cudnnBackendExecute", 1, 5000)
-	list, err := d.chooser(t, nil).Choose([]linalg.Problem{conv(ty(graph.F32, graph.F32, graph.F32, linalg.TF32))})
+	list, err := d.chooser(t, keep).Choose(ps)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(d.said) != 1 || !strings.Contains(d.said[0], "cudnn engine 1 is left out") || list[0].String() == "cudnn engine 1" {
 		t.Errorf("said %q, chose %v", d.said, list)
 	}
+	if !written(file) || written(cache) {
+		t.Errorf("the run's file is written: %v, the cache: %v", written(file), written(cache))
+	}
+	// The run goes on, with a problem more, which is all that the cache gets.
+	other := linalg.Product{Batch: 1, M: 2, N: 3, K: 4, T: f32}
+	if _, err := d.chooser(t, keep).Choose(append(ps, other)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(cache); err != nil || !strings.Contains(string(text), other.String()) || strings.Contains(string(text), ps[0].String()) {
+		t.Errorf("the cache has %s, %v", text, err)
+	}
+}
+
+// TestFullWhileTimed: where the device is full as a candidate runs, that says nothing of the
+// candidate. It is an error, and nothing is kept.
+func TestFullWhileTimed(t *testing.T) {
+	tf32 := ty(graph.F32, graph.F32, graph.F32, linalg.TF32)
+	for _, c := range []struct {
+		call string
+		code int
+		p    linalg.Problem
+	}{
+		{"cudnnBackendExecute", 4004, conv(tf32)},
+		{"cublasLtMatmul", 3, linalg.Product{Batch: 1, M: 2, N: 3, K: 4, T: tf32}},
+		{"cuLaunchHostFunc", 2, conv(ty(graph.F32, graph.BF16, graph.F32, linalg.TF32))}, // of casts
+	} {
+		for _, untimed := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, untimed %v", c.call, untimed), func(t *testing.T) {
+				d := open(t)
+				file, cache, keep := kept(t)
+				d.o.Untimed, d.o.Move = untimed, nil
+				d.m.Fail(c.call, 1, c.code)
+				_, err := d.chooser(t, keep).Choose([]linalg.Problem{c.p})
+				if err == nil || strings.Contains(err.Error(), "none works") || len(d.said) > 0 || written(file) || written(cache) {
+					t.Errorf("got %v, said %q; the run's file is written: %v, the cache: %v", err, d.said, written(file), written(cache))
+				}
+			})
+		}
+	}
+}
+
+// kept are a run's file and a user's cache, and how a chooser keeps them.
+func kept(t *testing.T) (file, cache string, keep func(*choose.Options)) {
+	dir := t.TempDir()
+	file, cache = filepath.Join(dir, "file.json"), filepath.Join(dir, "cache.json")
+	return file, cache, func(o *choose.Options) { o.File, o.Cache = file, cache }
+}
+
+func written(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // TestFailingList: where all that a library offers cannot be put onto the stream, what there

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -32,7 +33,8 @@ type timer struct {
 	from, to   *cuda.Event
 	dst, work  buffer
 	a, b       buffer
-	cache      buffer // larger than the GPU's
+	cache      buffer          // larger than the GPU's
+	failing    map[string]bool // problems of which a candidate was left out
 	tile       *cuda.Pinned
 	tileOf     graph.DType
 	tileFilled bool
@@ -75,6 +77,7 @@ func (t *timer) first(p linalg.Problem, list []*adapted) (int, error) {
 }
 
 func (t *timer) leftOut(p linalg.Problem, k *adapted, bad error) {
+	t.failing[p.String()] = true
 	t.c.o.Say(fmt.Sprintf("%v is left out for %v: %v", k, p, bad))
 }
 
@@ -123,7 +126,8 @@ func (t *timer) fastest(p linalg.Problem, list []*adapted) (best int, took time.
 	return best, took, nil
 }
 
-// run times one run. bad is a candidate's own failure, err the machine's.
+// run times one run. bad is a candidate's own failure, err the machine's: that its memory is
+// full, too, as this says nothing of the candidate.
 func (t *timer) run(s *cuda.Stream, k *adapted, o linalg.Operands, work cuda.Ptr) (took time.Duration, bad, err error) {
 	t.c.o.Tick()
 	if err := s.Memset(t.cache.at, 0, t.cache.bytes); err != nil {
@@ -133,7 +137,10 @@ func (t *timer) run(s *cuda.Stream, k *adapted, o linalg.Operands, work cuda.Ptr
 		return 0, nil, err
 	}
 	if bad := k.Enqueue(s, o, work); bad != nil {
-		return 0, bad, s.Sync(context.Background())
+		if full(bad) {
+			bad, err = nil, bad
+		}
+		return 0, bad, cmp.Or(err, s.Sync(context.Background()))
 	}
 	if err := s.Record(t.to); err != nil {
 		return 0, nil, err
@@ -143,6 +150,15 @@ func (t *timer) run(s *cuda.Stream, k *adapted, o linalg.Operands, work cuda.Ptr
 	}
 	took, err = t.c.o.Device.Elapsed(t.from, t.to)
 	return took, nil, err
+}
+
+// full says whether an error is of the device's memory, by the driver or by a library.
+func full(err error) bool {
+	if _, ok := errors.AsType[*cuda.OutOfMemory](err); ok {
+		return true
+	}
+	var library interface{ DeviceFull() bool }
+	return errors.As(err, &library) && library.DeviceFull()
 }
 
 // prepare makes room for a problem and all its candidates, and fills the operands.

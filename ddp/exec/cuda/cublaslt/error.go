@@ -11,6 +11,12 @@ type Error struct {
 	Text   string // what cuBLASLt says about it
 }
 
+// statusNoMemory is the driver's or the library's lack of memory.
+const statusNoMemory = 3 // CUBLAS_STATUS_ALLOC_FAILED
+
+// DeviceFull says whether cuBLASLt found too little of the device's memory.
+func (e *Error) DeviceFull() bool { return e.Status == statusNoMemory }
+
 func (e *Error) Error() string {
 	on := ""
 	if e.On != "" {

@@ -13,6 +13,9 @@ import (
 	"ebtrain/collective/cuda"
 )
 
+// Go's constant is that of the ABI: any other is negative, and no uint.
+const _ uint = -(statusNoMemory ^ C.EB_CUBLAS_STATUS_ALLOC_FAILED)
+
 // Library is cuBLASLt on one device.
 type Library struct {
 	dev       *cuda.Device

@@ -4,7 +4,7 @@ import "fmt"
 
 // A block of contract reads so many pixels of the large image at most, some three
 // fragments of 16 for each warp, as far as their products fit into shared memory.
-const contractPixels, contractShared = 384, 47 << 10
+const contractPixels = 384
 
 // contract makes the small image. Of a warp, a fragment of 16 pixels of the large image is
 // a's rows, straight from memory, its channels are added up, and c's columns are the taps:
@@ -120,7 +120,7 @@ func fewPitch(n int) int { return n + (20-n%16)%16 }
 
 // contractTile finds the tile, beside weights of so many bytes.
 func (k *few) contractTile(weights int) {
-	most := min(contractPixels, (contractShared-weights)/(4*k.taps())-16)
+	most := min(contractPixels, (fewShared-weights)/(4*k.taps())-16)
 	for across := ceil(k.sw, 32); ; across++ {
 		k.tw = ceil(k.sw, across)
 		if rows := most/(k.tw+k.kw-1) - (k.kh - 1); rows > 0 {

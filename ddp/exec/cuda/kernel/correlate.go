@@ -22,6 +22,7 @@ type correlation struct {
 // blocks run on a multiprocessor.
 const mostSums, mostWords = 12, 32
 
+// correlation divides the taps and channels, and with them the warps.
 func (k *few) correlation() (c correlation) {
 	fragments := ceil(k.many, 8)
 	c.rows, c.splits = ceil(k.taps(), 16), 1
@@ -30,16 +31,23 @@ func (k *few) correlation() (c correlation) {
 	}
 	c.q, c.groups = ceil(fragments, c.splits), 8/c.splits
 	c.words = ceil(c.q, 2)
-	c.rounds = ceil(k.th*k.tw, 16*c.groups)
+	return c
+}
+
+// walk divides the pixels of a tile.
+func (c *correlation) walk(pixels int) {
+	c.rounds = ceil(pixels, 16*c.groups)
 	c.depth = min(c.rounds, mostWords/(4*c.words))
 	for c.rounds%c.depth != 0 { // what is not asked for is not 0
 		c.depth--
 	}
-	return c
 }
 
 // sums is how many numbers a thread holds.
 func (c correlation) sums() int { return c.rows * c.q * 4 }
+
+// shared is how many numbers the warps of a block leave for each other.
+func (c correlation) shared() int { return max(1, c.groups/2*c.splits*c.sums()*32) }
 
 // correlate makes the weights' gradient. Of a warp, a's rows are 16 taps, its columns 16
 // pixels, which are added up, and c's columns are channels. A thread has 8, 4, 2 or 1
@@ -49,8 +57,9 @@ func (c correlation) sums() int { return c.rows * c.q * 4 }
 //
 //	part[block, split, sum, lane]     as a warp's threads hold them, float32
 func (k *few) correlate() ([]Launch, error) {
-	k.tile(k.lh, k.lw, correlateTile)
 	c := k.correlation()
+	k.tile(k.lh, k.lw, correlateTile, 1, 4*c.shared())
+	c.walk(k.th * k.tw)
 	tiles := k.tiles(k.lh, k.lw)
 	blocks := min(tiles, correlateBlocks)
 	if k.m.crowded {
@@ -78,7 +87,7 @@ func (k *few) correlate() ([]Launch, error) {
 	float c[ROWS][Q][4];
 	UNROLL
 	for (int e = 0; e < ROWS * Q * 4; e++)
-		c[e / 4 / Q][e / 4 %% Q][e %% 4] = 0;`, Block, c.rows, c.q, c.splits, c.groups, c.depth, k.th, k.tw, k.area(), max(1, c.groups/2*c.splits*c.sums()*32), k.tapAt())
+		c[e / 4 / Q][e / 4 %% Q][e %% 4] = 0;`, Block, c.rows, c.q, c.splits, c.groups, c.depth, k.th, k.tw, k.area(), c.shared(), k.tapAt())
 	k.correlateTiles(c)
 	k.correlateGroups()
 	first, err := k.launch("correlate", blocks)

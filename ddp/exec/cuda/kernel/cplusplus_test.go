@@ -16,16 +16,24 @@ import (
 
 // TestCPlusPlus reads the kernels of the suite's cases, of random groups, and of launches
 // of several steps as C++ without the shim, as NVRTC does, against declarations of what
-// CUDA has built in.
+// CUDA has built in, for the oldest GPUs and for newer ones.
 func TestCPlusPlus(t *testing.T) {
 	oneGoroutine(t)
 	if _, err := exec.LookPath("g++"); err != nil {
 		t.Skip("g++ is not installed: kernels cannot be read as C++")
 	}
+	all := everyText(t)
+	asCPlusPlus(t, "900", all)
+	asCPlusPlus(t, "500", all[:100])
+	t.Logf("%d kernels", len(all))
+}
+
+// asCPlusPlus reads kernels as for GPUs of a compute capability, × 100.
+func asCPlusPlus(t *testing.T, capability string, list []Launch) {
+	t.Helper()
 	var text strings.Builder
 	text.WriteString(dialect)
-	all := everyText(t)
-	for i, l := range all {
+	for i, l := range list {
 		text.WriteString(apart(l.Entry, l.Source[len(dialect):], i))
 	}
 	path := filepath.Join(t.TempDir(), "kernels.cc")
@@ -36,11 +44,10 @@ func TestCPlusPlus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("g++", "-std=c++17", "-fsyntax-only", "-ffreestanding", "-fno-builtin", "-w", "-include", header, path).CombinedOutput()
+	out, err := exec.Command("g++", "-std=c++17", "-fsyntax-only", "-ffreestanding", "-fno-builtin", "-w", "-D__CUDA_ARCH__="+capability, "-include", header, path).CombinedOutput()
 	if err != nil {
-		t.Fatalf("g++: %v\n%.4000s", err, out)
+		t.Fatalf("g++, __CUDA_ARCH__ %s: %v\n%.4000s", capability, err, out)
 	}
-	t.Logf("%d kernels", len(all))
 }
 
 // everyText is the kernels of the suite's cases, of random groups, and of launches of

@@ -6,9 +6,15 @@ typedef int i32;
 typedef unsigned u32;
 typedef long long i64;
 typedef unsigned long long u64;
-#define KERNEL(NAME, BLOCK, ARGS) extern "C" __global__ void __launch_bounds__(BLOCK) NAME(const __grid_constant__ ARGS a)
+/* Arguments are read where they lie. Before compute capability 7.0 the compiler does not take the word for it. */
+#if __CUDA_ARCH__ >= 700
+#define ONCE __grid_constant__
+#else
+#define ONCE
+#endif
+#define KERNEL(NAME, BLOCK, ARGS) extern "C" __global__ void __launch_bounds__(BLOCK) NAME(const ONCE ARGS a)
 #define KERNEL_SYNC(NAME, BLOCK, ARGS) KERNEL(NAME, BLOCK, ARGS)
-#define KERNEL_FOUR(NAME, BLOCK, ARGS) extern "C" __global__ void __launch_bounds__(BLOCK, 4) NAME(const __grid_constant__ ARGS a)
+#define KERNEL_FOUR(NAME, BLOCK, ARGS) extern "C" __global__ void __launch_bounds__(BLOCK, 4) NAME(const ONCE ARGS a)
 #define DEVICE static __device__ __forceinline__
 #define FUNCTION static __device__ __noinline__
 #define TID ((int)threadIdx.x)

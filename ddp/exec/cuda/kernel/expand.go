@@ -11,13 +11,13 @@ const expandTile = 256
 // v fragments has 8v channels, columns 2t and 2t + 1 of fragment i are channels
 // 2v·t + 2i and the next, so that a thread has 2v neighbours of a pixel.
 func (k *few) expand() ([]Launch, error) {
-	k.tile(k.lh, k.lw, expandTile)
+	steps, fragments := ceil(k.taps(), 16), ceil(k.many, 8)
+	k.tile(k.lh, k.lw, expandTile, 2, fragments*steps*256)
 	k.weight()
 	k.window()
 	k.pointer("const bf16", "small", k.small.value)
 	k.pointer("const "+ctype(k.w.dtype), "w", k.w.value)
 	k.pointer("bf16", "large", k.large.value)
-	steps, fragments := ceil(k.taps(), 16), ceil(k.many, 8)
 	k.line(`KERNEL_SYNC(NAME, %d, struct NAME_args) {
 	enum { STEPS = %d, FRAGMENTS = %d, K = %d };
 	SHARED(bf16, xs, [2][%d]);

@@ -137,11 +137,21 @@ func (m *making) few(op Few) ([]Launch, error) {
 	return k.contract()
 }
 
+// fewShared is what a block takes of shared memory at most: every device gives it 48 KiB.
+const fewShared = 47 << 10
+
 // tile cuts an image into tiles of about so many pixels, in rows of 32 if it has as many,
-// all of a size. It declares what finds a block's: the extents of the image are h and w.
-func (k *few) tile(h, w, pixels int) {
+// all of a size; of fewer, where what so many tiles read does not fit into shared memory
+// beside so many bytes. It declares what finds a block's: the extents of the image are h
+// and w.
+func (k *few) tile(h, w, pixels, tiles, beside int) {
 	k.tw = ceil(w, ceil(w, 32))
-	k.th = ceil(h, ceil(h, max(1, pixels/k.tw)))
+	for rows := max(1, pixels/k.tw); ; rows-- {
+		k.th = ceil(h, ceil(h, rows))
+		if rows == 1 || 2*tiles*k.area()+beside <= fewShared {
+			break
+		}
+	}
 	k.quot("across", ceil(w, k.tw))
 	k.quot("down", ceil(h, k.th))
 }

@@ -88,7 +88,8 @@ func someFew() (list []fewCase) {
 		{pads(8, 8, 3, 4, 4, 3), 1, 9, 35, 1, 128, graph.F32},
 		{three, 2, 6, 6, 7, 64, graph.BF16}, // a block has threads beyond a tile's last pixel,
 		{three, 1, 20, 34, 3, 64, graph.BF16},
-		{three, 2, 17, 17, 5, 64, graph.BF16}, // which there would be one of the next tile
+		{three, 2, 17, 17, 5, 64, graph.BF16},                     // which there would be one of the next tile
+		{pads(1, 64, 0, 0, 0, 0), 1, 160, 64, 1, 128, graph.BF16}, // tiles that shared memory bounds
 	}
 }
 
@@ -159,8 +160,11 @@ func TestFewShared(t *testing.T) {
 	for _, k := range [][2]int{{1, 1}, {1, 8}, {8, 1}, {3, 3}, {4, 4}, {5, 5}, {8, 8}, {7, 9}, {64, 1}, {1, 64}} {
 		for _, few := range []int{1, 3, 8} {
 			for _, many := range []int{9, 48, 128, 170, 256} {
-				for _, size := range [][2]int{{1, 1}, {3, 90}, {65, 65}} {
+				for _, size := range [][2]int{{1, 1}, {3, 90}, {65, 65}, {300, k[1]}, {k[0], 300}} {
 					w := graph.Window{KH: k[0], KW: k[1], StrideH: 1, StrideW: 1, PadT: k[0] - 1, PadB: k[0] - 1, PadL: k[1] - 1, PadR: k[1] - 1, DilH: 1, DilW: 1}
+					if max(size[0], size[1]) == 300 { // tall or wide images without a border
+						w.PadT, w.PadB, w.PadL, w.PadR = 0, 0, 0, 0
+					}
 					c := fewCase{graph.Conv{Window: w, Groups: 1}, 2, size[0], size[1], few, many, graph.BF16}
 					for _, op := range c.ops() {
 						if p := c.plan(op); !FitsFew(p, 0) {

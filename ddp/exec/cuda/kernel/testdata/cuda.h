@@ -5,10 +5,11 @@
 #define __forceinline__ inline
 #define __noinline__
 #define __launch_bounds__(...)
-#define __grid_constant__
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
-#define __CUDA_ARCH__ 900
+#if __CUDA_ARCH__ >= 700
+#define __grid_constant__
+#endif
 struct dim3 { unsigned x, y, z; };
 extern const dim3 threadIdx, blockIdx, blockDim, gridDim;
 struct alignas(8) uint2 { unsigned x, y; };
