@@ -14,12 +14,15 @@ import (
 )
 
 // losses are what a step takes beside its share of what one rank would compute and load
-// with all samples, the largest first. own is what a rank computes and loads.
+// with all samples, the largest first. own is what a rank computes and loads. Shares are
+// of the time that ranks have in the median step, in the mean: from the last rank's end
+// to the last rank's end it may be less, since the others have begun before.
 func losses(r simulate.Result, own, ideal float64) []Loss {
 	var all []Loss
+	whole := r.Compute + r.ExposedUS() + r.Slowest
 	add := func(name string, us float64) {
 		if us > 0 {
-			all = append(all, Loss{name, us, us / r.Median})
+			all = append(all, Loss{name, us, us / whole})
 		}
 	}
 	for _, e := range r.Exposed {
@@ -27,7 +30,7 @@ func losses(r simulate.Result, own, ideal float64) []Loss {
 	}
 	add("waiting for the slowest rank", r.Slowest)
 	add("computing longer, beside collectives or by chance", r.Compute-own)
-	add("computing that a smaller batch does not save", own-ideal)
+	add("computing that a smaller batch does not save", min(own, r.Compute)-ideal)
 	slices.SortStableFunc(all, func(a, b Loss) int { return cmp.Compare(b.US, a.US) })
 	return all
 }
@@ -67,7 +70,7 @@ func (p *player) remedies(ctx context.Context, c simulate.Cluster, s simulate.St
 func remedy(name, advice string, of Prediction, r simulate.Result, ideal float64) Remedy {
 	m := Remedy{Cost: name, US: r.Median, Share: 1 - r.Median/of.Result.Median, Efficiency: ideal / r.Median}
 	if m.Share >= little {
-		m.Say = fmt.Sprintf("At %s %.0f %% of the step is %s (efficiency would be %.3f without, not %.3f).", of.who(), 100*m.Share, advice, m.Efficiency, of.Efficiency.Value)
+		m.Say = fmt.Sprintf("At %s a step would be %.0f %% shorter (efficiency %.3f, not %.3f) without %s.", of.who(), 100*m.Share, m.Efficiency, of.Efficiency.Value, advice)
 	}
 	return m
 }

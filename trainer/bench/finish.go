@@ -53,10 +53,18 @@ func (b *bench) finish(ctx context.Context, out io.Writer) error {
 	if err := r.print(out); err != nil {
 		return err
 	}
+	if err := r.keep(b.o); err != nil {
+		return err
+	}
+	return wrong
+}
+
+// keep writes the report and its picture where they are wanted.
+func (r *Report) keep(o *options) error {
 	for _, f := range []struct {
 		flag, file string
 		write      func(string) error
-	}{{"json", b.o.json, r.write}, {"picture", b.o.picture, r.draw}} {
+	}{{"json", o.json, r.write}, {"picture", o.picture, r.draw}} {
 		if f.file == "" {
 			continue
 		}
@@ -64,7 +72,7 @@ func (b *bench) finish(ctx context.Context, out io.Writer) error {
 			return fmt.Errorf("--%s: %w", f.flag, err)
 		}
 	}
-	return wrong
+	return nil
 }
 
 // again predicts from a report.
@@ -83,10 +91,10 @@ func again(ctx context.Context, o *options, out io.Writer) error {
 	if err := r.extrapolate(ctx, o); err != nil {
 		return err
 	}
-	if err := r.printPredictions(out); err != nil || o.json == "" {
+	if err := r.printPredictions(out); err != nil {
 		return err
 	}
-	return r.write(o.json)
+	return r.keep(o)
 }
 
 // unfitted is why a report has no model.

@@ -169,13 +169,33 @@ func parseNew(at chosen.Start, algo string, args []string, out io.Writer) (*opti
 			}
 		}
 	}
-	return o, fs, cliflag.AsUsage(o.validate())
+	return o, fs, cliflag.AsUsage(cmp.Or(o.unread(fs), o.validate()))
 }
 
 func parseFrom(at chosen.Start, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	o, fs := &options{}, pflag.NewFlagSet("bench", pflag.ContinueOnError)
 	o.define(fs, at)
 	return o, fs, chosen.Elsewhere(at.Method.Name, program(o.own.All()).Parse(fs, args, out))
+}
+
+// ofReports are the flags that --from reads: of what is predicted, and of outputs.
+var ofReports = []string{"from", "predict", "scaling", "check", "ranks-per-host", "link-gbit", "link-us", "out", "json", "picture"}
+
+// unread reports flags beside --from that it does not read: they are of measuring.
+func (o *options) unread(fs *pflag.FlagSet) error {
+	if o.from == "" {
+		return nil
+	}
+	var more []string
+	fs.Visit(func(f *pflag.Flag) {
+		if !slices.Contains(ofReports, f.Name) {
+			more = append(more, "--"+f.Name)
+		}
+	})
+	if len(more) > 0 {
+		return fmt.Errorf("--from %s measures nothing and does not read %s: leave it out, or leave out --from and measure", o.from, strings.Join(more, ", "))
+	}
+	return nil
 }
 
 // validate reports the first mistake that needs neither data nor ranks.

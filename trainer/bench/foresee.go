@@ -119,12 +119,24 @@ func (p *printer) predictions(r *Report) {
 		}
 		p.line("%s.", text)
 	}
+	p.remedies(r)
+}
+
+// remedies prints what is worth removing.
+func (p *printer) remedies(r *Report) {
+	var all []string
 	for _, q := range r.Predictions {
 		for _, m := range q.Remedies {
 			if m.Say != "" {
-				p.line("%s", m.Say)
+				all = append(all, m.Say)
 			}
 		}
+	}
+	if len(all) > 0 {
+		p.line("Costs hide behind each other, so without one of them a step may be shorter by less than its share, or by more:")
+	}
+	for _, say := range all {
+		p.line("%s", say)
 	}
 }
 

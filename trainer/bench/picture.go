@@ -22,9 +22,10 @@ const (
 )
 
 var (
-	blue  = color.RGBA{R: 31, G: 119, B: 180, A: 255}
-	green = color.RGBA{R: 44, G: 160, B: 44, A: 255}
-	red   = color.RGBA{R: 214, G: 39, B: 40, A: 255}
+	blue   = color.RGBA{R: 31, G: 119, B: 180, A: 255}
+	green  = color.RGBA{R: 44, G: 160, B: 44, A: 255}
+	orange = color.RGBA{R: 255, G: 127, B: 14, A: 255}
+	red    = color.RGBA{R: 214, G: 39, B: 40, A: 255}
 )
 
 // curve is efficiency over ranks.
@@ -44,7 +45,10 @@ func (c curve) YError(i int) (l, h float64) {
 
 // curves are the efficiencies that were measured, and those that are predicted.
 func (r *Report) curves() []curve {
-	all := []curve{{name: "strong", color: blue}, {name: "weak", color: green}, {name: "predicted, weak", color: red, dashed: true}}
+	all := []curve{
+		{name: "strong", color: blue}, {name: "weak", color: green},
+		{name: "predicted, strong", color: orange, dashed: true}, {name: "predicted, weak", color: red, dashed: true},
+	}
 	one := cost.Interval{Value: 1, Low: 1, High: 1}
 	add := func(c *curve, ranks int, e *cost.Interval) {
 		if e == nil {
@@ -61,7 +65,11 @@ func (r *Report) curves() []curve {
 		}
 	}
 	for _, p := range r.Predictions {
-		add(&all[2], p.Ranks, &p.Efficiency)
+		if p.Strong {
+			add(&all[2], p.Ranks, &p.Efficiency)
+		} else {
+			add(&all[3], p.Ranks, &p.Efficiency)
+		}
 	}
 	return all
 }
@@ -99,7 +107,7 @@ func (r *Report) draw(file string) error {
 		p.Legend.Add(c.name, line, points)
 	}
 	p.X.Tick.Marker = ticks
-	p.X.Min, p.X.Max = p.X.Min/1.3, p.X.Max*1.3 // room, and a width where there is one number of ranks
+	p.X.Min, p.X.Max = p.X.Min/1.3, p.X.Max*1.6 // room, for a label of five digits, and a width where there is one number of ranks
 	image := vgimg.New(width, height)
 	p.Draw(draw.New(image))
 	return atomicfile.Write(file, func(w io.Writer) error {

@@ -94,6 +94,9 @@ func (o *options) openData() (data.Source, error) {
 		}
 		return nil, err
 	}
+	if err := chosen.CheckFlip(o.settings.Flip, name, src.Schema()); err != nil {
+		return nil, err
+	}
 	if err := o.model.Validate(); err != nil {
 		return nil, &cliflag.UsageError{Err: err}
 	}

@@ -39,7 +39,7 @@ type Prediction struct {
 type Loss struct {
 	Name  string  `json:"name"`
 	US    float64 `json:"us"`
-	Share float64 `json:"share"` // of the step
+	Share float64 `json:"share"` // of the time that ranks have in the step
 }
 
 // Remedy is what a step would take without one cost.

@@ -7,6 +7,7 @@ import (
 
 	"ebtrain/data"
 	"ebtrain/data/dataset"
+	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/settings"
 )
@@ -25,6 +26,19 @@ func Fit(c algo.Config, method, name string, s data.Schema) error {
 		return fmt.Errorf("--data %s holds %s, and %w", name, held(s), err)
 	}
 	return nil
+}
+
+// CheckFlip reports a --flip, where it is set, of data that --data name holds and that
+// are no pictures.
+func CheckFlip(flip bool, name string, s data.Schema) error {
+	if !flip || s.Text == nil && !isPoint(s) {
+		return nil
+	}
+	what := "sentences"
+	if s.Text == nil {
+		what = held(s)
+	}
+	return cliflag.Usage("--flip mirrors pictures, and --data %s holds %s: leave it out", name, what)
 }
 
 // forSentences is a preset for sentences: the method's own, if it has one.

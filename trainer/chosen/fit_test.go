@@ -31,6 +31,25 @@ func TestMisfitNamesWhatHelps(t *testing.T) {
 	}
 }
 
+// Mirroring swaps the coordinates of a point, and the words of a sentence.
+func TestCheckFlip(t *testing.T) {
+	points, frey := data.Schema{C: 1, H: 1, W: 2}, data.Schema{C: 1, H: 28, W: 20}
+	text := data.Schema{C: 1, H: 1, W: 8, Text: &data.Text{}}
+	for _, tt := range []struct {
+		flip bool
+		of   data.Schema
+		want string
+	}{
+		{true, points, "--flip mirrors pictures, and --data here holds points of 2 values: leave it out"},
+		{true, text, "--flip mirrors pictures, and --data here holds sentences: leave it out"},
+		{true, frey, ""}, {false, points, ""}, {false, text, ""},
+	} {
+		if err := CheckFlip(tt.flip, "here", tt.of); err == nil && tt.want != "" || err != nil && err.Error() != tt.want {
+			t.Errorf("%v of %+v: %v, want %q", tt.flip, tt.of, err, tt.want)
+		}
+	}
+}
+
 // A method that has a preset for sentences names its own.
 func TestPresetForSentences(t *testing.T) {
 	for method, want := range map[string]string{"lebm": "lebm-snli", "bidvl": "lm-snli", "nothing": "lm-snli"} {

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/eval/compare"
@@ -23,6 +26,18 @@ func (o options) checkTogether(passes bool) error {
 		return cliflag.Usage("--stats goes without --given: samples of given latents are drawn by batch norm's running statistics alone")
 	case passes && o.trainClassifier == "":
 		return cliflag.Usage("--passes is of --train-classifier, which is not given")
+	}
+	return nil
+}
+
+// checkCache reports a --feature-cache that is a file, or lies in one: it would keep
+// nothing.
+func (o options) checkCache() error {
+	if o.cache == "" || o.cache == noCache {
+		return nil
+	}
+	if st, err := os.Stat(o.cache); err == nil && !st.IsDir() || errors.Is(err, syscall.ENOTDIR) {
+		return cliflag.Usage("--feature-cache %s is a file, or lies in one: want a folder, or %s", o.cache, noCache)
 	}
 	return nil
 }

@@ -85,6 +85,8 @@ func TestParse(t *testing.T) {
 		{"--run r --passes 3", "--passes is of --train-classifier, which is not given"},
 		{"--run r --ood d --measures rmse", "--ood is for --measures energy, which is not asked for"},
 		{"--train-classifier f --data d --passes 0", "want --passes from 1"},
+		{"--run a --measures kid --feature-cache ood_test.go", "--feature-cache ood_test.go is a file, or lies in one: want a folder, or none"},
+		{"--run a --measures kid --feature-cache ood_test.go/in", "--feature-cache ood_test.go/in is a file, or lies in one"},
 		{"--run a --limit few", `--limit "few": want a whole number`},
 	} {
 		_, err := parse(strings.Fields(c.args), io.Discard)

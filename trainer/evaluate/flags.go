@@ -180,6 +180,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if err := o.checkUses(); err != nil {
 		return o, err
 	}
+	if err := o.checkCache(); err != nil {
+		return o, err
+	}
 	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"ebtrain/data/dataset"
 	"ebtrain/launch/cliflag"
@@ -19,16 +20,16 @@ const (
 	otherUnnamed = "ood"
 )
 
-var foreignName = regexp.MustCompile(`^([A-Za-z0-9.-]+)=(.+)$`)
+var foreignName = regexp.MustCompile(`^[A-Za-z0-9.-]+$`)
 
 // foreigners are what --ood says: NAME=DATA, or DATA alone, which is called ood.
 func foreigners(said []string) ([]foreign, error) {
 	taken := []string{"data", otherSamples, otherNoise}
 	var all []foreign
 	for _, s := range said {
-		f := foreign{otherUnnamed, s}
-		if m := foreignName.FindStringSubmatch(s); m != nil {
-			f = foreign{m[1], m[2]}
+		f, err := foreignOf(s)
+		if err != nil {
+			return nil, err
 		}
 		if slices.Contains(taken, f.name) {
 			return nil, cliflag.Usage("--ood %s: there is something called %s already: name each data set, as in --ood svhn=shards/svhn --ood faces=shards/celeba32", s, f.name)
@@ -37,6 +38,22 @@ func foreigners(said []string) ([]foreign, error) {
 		all = append(all, f)
 	}
 	return all, nil
+}
+
+// foreignOf reads one --ood. What is before the first "=" is a name, unless it has what
+// is only in a path or in a built-in data set: shards/a=b, synth:seed=5.
+func foreignOf(said string) (foreign, error) {
+	name, set, named := strings.Cut(said, "=")
+	switch {
+	case !named || strings.ContainsAny(name, "/:"):
+		name, set = otherUnnamed, said
+	case !foreignName.MatchString(name):
+		return foreign{}, cliflag.Usage("--ood %q: a name has letters A to Z and a to z, digits, points and hyphens, and %q is before the =: name it otherwise, as in --ood svhn=shards/svhn, or, where it is of a folder, say ./ first", said, name)
+	}
+	if set == "" {
+		return foreign{}, cliflag.Usage("--ood %q names no data set: want one, with a name or without, as in --ood svhn=shards/svhn", said)
+	}
+	return foreign{name, set}, nil
 }
 
 // foreignSplit is the split that is read: test, or the only one.

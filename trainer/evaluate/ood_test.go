@@ -20,6 +20,19 @@ func TestForeigners(t *testing.T) {
 	if got, err := foreigners([]string{"synth:seed=5,test=12"}); err != nil || got[0] != (foreign{"ood", "synth:seed=5,test=12"}) {
 		t.Errorf("a built-in data set: got %v, %v", got, err)
 	}
+	if got, err := foreigners([]string{"./a b=c", "one=ü x=y"}); err != nil || got[0] != (foreign{"ood", "./a b=c"}) || got[1] != (foreign{"one", "ü x=y"}) {
+		t.Errorf("paths that hold a =: got %v, %v", got, err)
+	}
+	for said, want := range map[string]string{
+		"":                `--ood "" names no data set: want one`,
+		"svhn=":           `--ood "svhn=" names no data set: want one`,
+		"=shards/a":       `and "" is before the =`,
+		"svhn ü=shards/a": `--ood "svhn ü=shards/a": a name has letters A to Z and a to z, digits, points and hyphens, and "svhn ü" is before the =`,
+	} {
+		if got, err := foreigners([]string{said}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, %v, want %s", said, got, err, want)
+		}
+	}
 	for _, said := range [][]string{{"a", "b"}, {"noise=a"}, {"x=a", "x=b"}} {
 		if _, err := foreigners(said); err == nil || !strings.Contains(err.Error(), "name each data set") {
 			t.Errorf("%q: got error %v", said, err)

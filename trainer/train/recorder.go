@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -172,8 +173,12 @@ func (r *recorder) keep(rec loop.Record, s *lastStep) error {
 	})
 }
 
-// advised is err with what to do where a disk is full.
+// advised is err with what to do where a disk is full, or where a folder is gone that
+// was there when the run began.
 func advised(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: the folder of the run was removed or moved while it trained: leave it in place until the run has ended; put it back and resume, or start again with another --out", err)
+	}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: make room and resume; the checkpoints that there are stay as they were", err)
 	}

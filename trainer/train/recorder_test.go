@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -112,6 +113,10 @@ func TestFullDisk(t *testing.T) {
 	}
 	if got, want := advised(full).Error(), full.Error()+": make room and resume; the checkpoints that there are stay as they were"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+	gone := &os.PathError{Op: "open", Path: "a/samples/step-00000100.png", Err: syscall.ENOENT}
+	if got, want := advised(gone).Error(), gone.Error()+": the folder of the run was removed or moved while it trained: leave it in place"; !strings.HasPrefix(got, want) {
+		t.Errorf("got %q, want %q…", got, want)
 	}
 	if other := errors.New("other"); !errors.Is(advised(other), other) || advised(other).Error() != "other" || advised(nil) != nil {
 		t.Errorf("others are changed: %v, %v", advised(other), advised(nil))

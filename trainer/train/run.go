@@ -159,11 +159,13 @@ func openData(o *options) (data.Source, error) {
 
 // fit fits the model to the data, and completes the settings.
 func (o *options) fit(s data.Schema) error {
-	if s.Text != nil && o.settings.Flip && algo.TakesSentences(o.model) {
-		return cliflag.Usage("--flip mirrors pictures, and --data %s holds sentences: leave it out", o.data)
-	}
 	if err := chosen.Fit(o.model, o.settings.Algo, o.data, s); err != nil {
 		return err
+	}
+	if o.was == nil { // a run that goes on has it as it was
+		if err := chosen.CheckFlip(o.settings.Flip, o.data, s); err != nil {
+			return err
+		}
 	}
 	if err := o.model.Validate(); err != nil {
 		return &cliflag.UsageError{Err: err}

@@ -81,6 +81,11 @@ func TestClassifier(t *testing.T) {
 	if err := n.Save(file, "sha256:abc", 0.97); err != nil {
 		t.Fatal(err)
 	}
+	for name, is := range map[string]bool{file: true, filepath.Join(t.TempDir(), "none"): true, "/dev/null": false, "classifier_test.go": false} {
+		if err := CheckReplace(name); (err == nil) != is {
+			t.Errorf("%s may be replaced: %v, %v", name, is, err)
+		}
+	}
 	back, err := Load(file, n.Size, "sha256:abc")
 	if err != nil || back.Digest != n.Digest || back.Classes != 2 {
 		t.Fatalf("%v", err)

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 
@@ -60,6 +62,28 @@ func (n Net) Save(file, data string, accuracy float64) error {
 		metaData: data, metaAccuracy: strconv.FormatFloat(accuracy, 'g', 4, 64),
 	}
 	return atomicfile.Write(file, func(w io.Writer) error { return safetensors.Write(w, tensors, meta) })
+}
+
+// CheckReplace reports a file that is there and is no classifier: Save would replace it.
+func CheckReplace(file string) error {
+	st, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	is := false
+	if st.Mode().IsRegular() { // all else is not worth opening, and may never end
+		err = safetensors.ReadFile(file, func(f *safetensors.File) error {
+			is = f.Metadata()[metaKind] == kindClassifier
+			return nil
+		})
+	}
+	if err != nil || !is {
+		return errors.New("it is there already, and no classifier, so it is not replaced: give another name, as in cifar10.safetensors, or remove it first")
+	}
+	return nil
 }
 
 // Load reads a classifier of pictures of a size, that was trained on the data of

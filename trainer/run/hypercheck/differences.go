@@ -12,23 +12,8 @@ import (
 	"ebtrain/ddp/philox"
 )
 
-// steps are the steps of central differences, relative to the network's size, the
-// likeliest first: in float64 the best is near the third root of the machine's
-// precision, 1e-5; how near depends on the curvature of J.
-func steps() []float64 { return []float64{1e-5, 1e-4, 1e-6, 1e-3, 1e-7} }
-
-// allowed is how far central differences may be from the gradient of a network
-// whose slopes are of that size: DifferencesTolerance, and besides what 16 units
-// in the last place of J come to at a step of 1e-4. Where J is large beside its
-// slope, differences cannot see more.
-func allowed(upper, slope float64) float64 {
-	return min(1e-3, DifferencesTolerance+ratio(16*0x1p-52*math.Abs(upper)/1e-4, slope))
-}
-
 // differences compares g with central differences of q's upper loss, for each
-// network along this rank's share of the random directions. Of each direction the
-// best step counts, of the directions the worst. A step that agrees to a tenth of
-// what is allowed is the last.
+// network along this rank's share of the random directions.
 func (q *program) differences(ctx context.Context, t *Table, g gradient, comm collective.Comm) error {
 	for i := range t.Networks {
 		n := &t.Networks[i]
@@ -38,32 +23,43 @@ func (q *program) differences(ctx context.Context, t *Table, g gradient, comm co
 		}
 		// How steep J is expected to be along a random direction of this length.
 		steep := n.scale * length(theta) / math.Sqrt(float64(n.Size))
-		n.Allowed = allowed(t.Upper, steep)
 		grad := make([]float64, 0, n.Size)
 		for _, name := range n.variables {
 			grad = append(grad, g.of[name]...)
 		}
+		n.judged = make([]judged, q.check.Directions)
 		for k := comm.Rank(); k < q.check.Directions; k += comm.Size() {
 			d := q.direction(k, n, theta)
 			exact := floats.Dot(grad, d)
-			scale := max(math.Abs(exact), steep)
-			best := math.Inf(1)
-			for _, h := range steps() {
-				slope, err := q.slope(ctx, n.variables, theta, d, h)
-				if err != nil {
-					return err
-				}
-				if best = min(best, ratio(math.Abs(slope-exact), scale)); best <= n.Allowed/10 {
-					break
-				}
+			tries, err := q.tries(ctx, n.variables, theta, d, exact, max(math.Abs(exact), steep), t.Upper)
+			if err != nil {
+				return err
 			}
-			n.Differences = max(n.Differences, best)
+			n.judged[k] = judgedOf(tries)
 		}
 		if err := q.move(n.variables, theta, theta, 0); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// tries are central differences along d at all steps, beside the exact slope. One
+// that agrees to a tenth of what is allowed at the likely step is the last.
+func (q *program) tries(ctx context.Context, names []string, theta, d []float64, exact, scale, upper float64) ([]try, error) {
+	var all []try
+	for _, h := range steps() {
+		slope, err := q.slope(ctx, names, theta, d, h)
+		if err != nil {
+			return nil, err
+		}
+		t := try{ratio(slope-exact, scale), allowed(upper, scale, h)}
+		all = append(all, t)
+		if math.Abs(t.off) <= allowed(upper, scale, likely)/10 {
+			break
+		}
+	}
+	return all, nil
 }
 
 // values are the named variables, one after the other.

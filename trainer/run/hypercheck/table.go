@@ -21,7 +21,7 @@ const (
 	Tolerance = 1e-10
 	// DifferencesTolerance is the same for central differences, whose own error in
 	// float64 is about 1e-10 at best, and more where J is large beside its slope:
-	// see Network.Allowed.
+	// see allowed.
 	DifferencesTolerance = 1e-6
 	// least is the size below which a network's gradient is judged as a part of
 	// the whole gradient: rounding in what both are made of is no fault.
@@ -47,13 +47,15 @@ type Network struct {
 
 	Ranks       float64 // n ranks
 	Differences float64 // of n ranks along random directions, to central differences
-	Allowed     float64 // the most that Differences may be, DifferencesTolerance or a little more
+	Allowed     float64 // the most that Differences may be, DifferencesTolerance or more at small steps
+	Verdict     Verdict // of central differences
 	NoAdjoint   float64 // n ranks, inner all-reduces without adjoints: wrong
 	Local       float64 // n ranks, inner steps on local gradients: wrong
 
 	variables []string
 	sizes     map[string]int
 	scale     float64
+	judged    []judged // of each direction
 }
 
 // newTable has a row for each network of the whole batch's gradient.
@@ -133,7 +135,11 @@ func (t *Table) merge(ctx context.Context, comm collective.Comm) error {
 	all := []*float64{&t.UpperDiff}
 	for i := range t.Networks {
 		n := &t.Networks[i]
-		all = append(all, &n.Ranks, &n.Differences, &n.NoAdjoint, &n.Local)
+		all = append(all, &n.Ranks, &n.NoAdjoint, &n.Local)
+		for k := range n.judged {
+			j := &n.judged[k]
+			all = append(all, &j.verdict, &j.off, &j.allowed)
+		}
 	}
 	v := make([]float64, len(all))
 	for i, p := range all {
@@ -143,7 +149,21 @@ func (t *Table) merge(ctx context.Context, comm collective.Comm) error {
 	for i, p := range all {
 		*p = v[i]
 	}
+	for i := range t.Networks {
+		t.Networks[i].conclude()
+	}
 	return err
+}
+
+// conclude takes the worst of the directions.
+func (n *Network) conclude() {
+	worst := n.judged[0]
+	for _, j := range n.judged[1:] {
+		if j.worse(worst) {
+			worst = j
+		}
+	}
+	n.Verdict, n.Differences, n.Allowed = Verdict(worst.verdict), worst.off, worst.allowed
 }
 
 // Err says in a sentence each what is wrong with the gradient, nil if nothing.
@@ -157,7 +177,12 @@ func (t *Table) Err() error {
 	report(fmt.Sprintf("upper loss: %d ranks differ from one process", t.Ranks), t.UpperDiff, Tolerance)
 	for _, n := range t.Networks {
 		report(fmt.Sprintf("gradient of %s: %d ranks differ from one process", n.Name, t.Ranks), n.Ranks, Tolerance)
-		report(fmt.Sprintf("gradient of %s: it differs from central differences", n.Name), n.Differences, n.Allowed)
+		switch n.Verdict {
+		case Unclear:
+			errs = append(errs, fmt.Errorf("gradient of %s: central differences cannot tell whether it is right, since the upper loss has kinks at every step from 1e-3 to 1e-7: expected none at one of them; take another seed or batch", n.Name))
+		case Wrong:
+			report(fmt.Sprintf("gradient of %s: it differs from central differences", n.Name), n.Differences, n.Allowed)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -174,9 +199,9 @@ func (t *Table) Write(w io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "network\tnumbers\tgradient\t%d ranks\tdifferences\tallowed\twithout adjoint\tlocal steps\tverdict\n", t.Ranks)
 	for _, n := range t.Networks {
-		verdict := "ok"
-		if !(n.Ranks <= Tolerance && n.Differences <= n.Allowed) {
-			verdict = "WRONG"
+		verdict := n.Verdict
+		if !(n.Ranks <= Tolerance) {
+			verdict = Wrong
 		}
 		fmt.Fprintf(&text, "%s\t%d\t%.4g\t%.1e\t%.1e\t%.1e\t%.1e\t%.1e\t%s\n", n.Name, n.Size, n.Norm, n.Ranks, n.Differences, n.Allowed, n.NoAdjoint, n.Local, verdict)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"ebtrain/collective"
 	"ebtrain/trainer/algo"
@@ -61,16 +62,22 @@ func (t *Trainer) showSamples(ctx context.Context) error {
 // errUndrawn means that samples were left out.
 var errUndrawn = errors.New("asked to stop")
 
+// patience is how long samples may still take when this rank is asked to stop: a launcher
+// kills after some seconds who has not stopped.
+const patience = 2 * time.Second
+
 // drawSamples draws and shows them, on the rank that prepared to. It gives up between
-// two transitions if this rank is asked to stop: a launcher kills after a few seconds
-// who has not stopped, and a chain may take minutes. The first is as quick as a step,
-// and may be all.
+// two transitions if this rank is asked to stop, and within one when that takes longer
+// than patience: a chain may take minutes, and so may one transition of many samples.
+// One is mostly as quick as a step, and may be all.
 func (t *Trainer) drawSamples(ctx context.Context) error {
 	if t.sample == nil {
 		return nil
 	}
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
+	stopped := t.afterStop(patience, func() { giveUp(errUndrawn) })
+	defer stopped()
 	samples, err := t.sample.Run(ctx, t.cfg.Seed, func(done, _ int) {
 		if done > 0 && t.hears() {
 			giveUp(errUndrawn)
@@ -84,4 +91,34 @@ func (t *Trainer) drawSamples(ctx context.Context) error {
 		return fmt.Errorf("samples after step %d: %w", t.next, err)
 	}
 	return t.parts.Observer.Sampled(t.next, samples)
+}
+
+// afterStop calls f so long after this rank is asked to stop, or never once the function
+// that it returns was called.
+func (t *Trainer) afterStop(d time.Duration, f func()) (end func()) {
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-t.parts.Stop:
+		case <-done:
+			return
+		}
+		select {
+		case <-time.After(d):
+			f()
+		case <-done:
+		}
+	}()
+	return func() { close(done) }
+}
+
+// manySamples may take longer to draw, or their picture to write, than a launcher waits
+// for who is asked to stop.
+const manySamples = 1024
+
+// savesFirst says that a checkpoint comes before the samples that are due, on all ranks:
+// whoever is killed while they are drawn loses no step.
+func (t *Trainer) savesFirst() bool {
+	_, ok := t.parts.Model.(algo.Sampler)
+	return ok && t.cfg.SampleCount > manySamples && every(t.cfg.SampleEvery, t.next)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -103,6 +104,62 @@ func TestStopBeforeShortSamples(t *testing.T) {
 	outcomes, errs := j.run(t)
 	if outcomes[0] != loop.Finished || errors.Join(errs...) != nil || j.seen.samples != 1 {
 		t.Errorf("outcome %v, error %v, %d grids, want it finished with one", outcomes[0], errs[0], j.seen.samples)
+	}
+}
+
+// lengthy is a model whose grid is one transition of many products, of 2 s and more.
+type lengthy struct {
+	algo.Model
+	at func(i int)
+}
+
+func (l lengthy) Sample(nn.Mode, int) (chain.Plan, error) {
+	x := chain.Var("x", graph.T(graph.F32, 2048, 2048))
+	var b graph.Builder
+	v := b.Var(x.Name, x.Type)
+	y := v
+	for range 400 {
+		y = b.MatMul(y, y, false, false)
+	}
+	b.Assign(v, y)
+	g, err := b.Build()
+	feed := func(exec.Program) func(int) { return l.at }
+	return chain.Plan{Vars: []nn.Variable{x}, Out: x.Name, Stages: []chain.Stage{{Name: "slow", Graph: g, Times: 1, Feed: feed}}}, err
+}
+
+// TestStopDuringOneTransition asks to stop while the only transition of a grid runs.
+func TestStopDuringOneTransition(t *testing.T) {
+	stop := make(chan struct{})
+	j := job{world: 1, config: loop.Config{Batch: 4, Steps: 1, Seed: 1, SampleCount: 2}}
+	j.parts = func(_ int, p *loop.Parts) {
+		p.Model, p.Stop = lengthy{p.Model, func(int) { close(stop) }}, stop
+	}
+	if outcomes, errs := j.run(t); outcomes[0] != loop.Stopped || errs[0] != nil || j.seen.samples != 0 {
+		t.Errorf("outcome %v, error %v, %d grids, want it stopped with none", outcomes[0], errs[0], j.seen.samples)
+	}
+}
+
+// TestSavesBeforeManySamples looks for the checkpoint of a step when its samples are shown.
+func TestSavesBeforeManySamples(t *testing.T) {
+	for count, want := range map[int]bool{2: false, 1025: true} {
+		for world := 1; world <= 2; world++ {
+			j := job{world: world, config: loop.Config{Batch: 4, Steps: 2, Seed: 1, SampleEvery: 1, SampleCount: count, CkptDir: t.TempDir()}}
+			var saved []bool
+			j.parts = func(rank int, p *loop.Parts) {
+				p.Model = wandering{p.Model, func(i int) {
+					if i == 0 {
+						_, err := os.Stat(filepath.Join(j.config.CkptDir, ckpt.Name(1)))
+						saved = append(saved, err == nil)
+					}
+				}}
+			}
+			if _, errs := j.run(t); errors.Join(errs...) != nil {
+				t.Fatal(errors.Join(errs...))
+			}
+			if len(saved) == 0 || saved[0] != want {
+				t.Errorf("%d samples on %d ranks: a checkpoint of step 1 before each grid: %v, want first %v", count, world, saved, want)
+			}
+		}
 	}
 }
 

@@ -239,7 +239,8 @@ func (t *Trainer) abandon(ctx context.Context, cause error) {
 }
 
 // due does what is due after step t.next−1. The last checkpoint comes before the last
-// samples, which may take long, or fail: a resumed run draws those again (see Run).
+// samples, which may take long, or fail: a resumed run draws those again (see Run). So
+// does one before many samples.
 func (t *Trainer) due(ctx context.Context) error {
 	last := t.next == t.cfg.Steps
 	if last || every(t.cfg.CheckEvery, t.next) {
@@ -247,7 +248,7 @@ func (t *Trainer) due(ctx context.Context) error {
 			return err
 		}
 	}
-	if last || every(t.cfg.CkptEvery, t.next) {
+	if last || every(t.cfg.CkptEvery, t.next) || t.savesFirst() {
 		if err := t.save(ctx); err != nil {
 			return err
 		}
