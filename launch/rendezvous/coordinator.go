@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -281,6 +282,9 @@ func (c *Coordinator) abort(cause *Cause) {
 	}
 	c.expectFlight(cause)
 	c.sendAll(Message{Kind: KindAbort, Cause: cause})
+	if c.phase == gathering {
+		c.sendAway(Message{Kind: KindAbort, Cause: cause})
+	}
 	c.phase, c.verdict = over, cause
 	c.dismissLate(Message{Kind: KindAbort, Cause: cause}, cause.Error())
 }
@@ -316,6 +320,16 @@ func (c *Coordinator) sendAll(m Message) {
 	m.Epoch, m.once = c.epoch, &encoding{}
 	for _, n := range c.nodes {
 		c.send(n.Name, m)
+	}
+}
+
+// sendAway sends m to the members of the last epoch that have not come for this one yet: they
+// still end their ranks.
+func (c *Coordinator) sendAway(m Message) {
+	for _, name := range slices.Sorted(maps.Keys(c.earlier)) {
+		if c.index(name) < 0 {
+			c.send(name, m)
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ func (n *Node) end(c *Cause, restart bool) {
 	}
 	n.timer(TimerKill, n.cfg.KillWait)
 	if n.stops > 0 {
-		n.stayEnded()
+		n.stayStopped()
 	}
 	n.conclude()
 }

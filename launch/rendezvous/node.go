@@ -125,6 +125,8 @@ func (n *Node) Receive(m Message) []Effect {
 		n.finish(m.Cause.Code(), m.Cause)
 	case m.Kind == KindAbort && n.phase == joining && m.Epoch >= n.epoch && !m.Restart: // else it may be formed again with this node
 		n.finish(m.Cause.Code(), m.Cause)
+	case m.Kind == KindAbort && n.phase == aborting && n.restart && m.Epoch > n.epoch && !m.Restart: // there will be no next epoch
+		n.stayEnded(m.Cause)
 	case m.Kind == KindWait && n.phase == joining:
 		if !n.waiting {
 			n.emit(Note{m.Text})
