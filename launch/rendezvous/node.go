@@ -132,8 +132,8 @@ func (n *Node) Receive(m Message) []Effect {
 			n.emit(Note{m.Text})
 		}
 		n.waiting = true
-	case m.Kind == KindEnd && n.phase == joining && n.waiting:
-		n.finish(0, nil)
+	case m.Kind == KindEnd && n.phase == joining && n.waiting: // as for those that took part
+		n.finish(m.Code, nil)
 	case m.Epoch != n.epoch:
 	case m.Kind == KindCommit && n.phase == assigned:
 		n.phase = working
