@@ -155,12 +155,14 @@ func lostText(who string, how Loss) string {
 	return fmt.Sprintf("lost with %s: its host is dead or unreachable", who)
 }
 
-// Alone handles the news that the coordinator's own host is cut off.
-func (c *Coordinator) Alone() []Effect {
+// Alone handles the news that the coordinator's own host is cut off, as silent, and every other
+// launcher, does not answer. While nodes are gathered it is not the job's end: others may
+// still come.
+func (c *Coordinator) Alone(silent string) []Effect {
 	if c.phase == assigning || c.phase == running {
 		c.abort(cutOff(c.nodes, 0))
 	}
-	return c.flush()
+	return append(c.flush(), c.Lost(silent, Unreachable)...)
 }
 
 // cutOff says that node i reaches nobody.

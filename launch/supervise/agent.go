@@ -235,10 +235,9 @@ func (a *agent) inbound(in rendezvous.Inbound) {
 		return
 	}
 	switch {
+	case in.Alone && a.coord != nil: // which tells this node what follows
+		a.apply(a.coord.Alone(in.From))
 	case in.Alone:
-		if a.coord != nil {
-			a.apply(a.coord.Alone())
-		}
 		a.apply(a.node.Alone())
 	case in.Lost:
 		if a.coord != nil {
