@@ -53,6 +53,7 @@ type Coordinator struct {
 	refused  map[string]bool       // launchers
 	verdict  *Cause                // why the job ended; nil while it has not, and if it ended well
 	seen     map[int]Vital         // by rank, the last of each
+	finds    map[int]int           // by rank, how often in a row it was found to be stopped and waited for
 	warned   map[int]time.Duration // by rank, when to say again that it is slow
 	late     map[string]NodeInfo   // launchers that have come since the job was complete
 	stop     string                // signal, once a stop is under way
@@ -72,7 +73,7 @@ func (c *Coordinator) reset() {
 	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
 	c.acked, c.asked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]int{}, map[string]Message{}
 	c.lost, c.opened, c.growing, c.regrouping = map[string]bool{}, false, false, nil
-	c.seen, c.warned, c.late = map[int]Vital{}, map[int]time.Duration{}, map[string]NodeInfo{}
+	c.seen, c.finds, c.warned, c.late = map[int]Vital{}, map[int]int{}, map[int]time.Duration{}, map[string]NodeInfo{}
 }
 
 // Start begins the wait for nodes.

@@ -40,7 +40,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	orphan b [killed]        b hears that the coordinator is dead
 //	alone b                  b finds itself cut off; the coordinator, if it is alone a b, by b's silence
 //	flight a                 somebody asks launcher a what the ranks did last
-//	vital a.0 quiet=5s idle=5s in=3+ met=2 [stopped] [disk]   local rank 0 of node a is quiet; it has ended
+//	vital a.0 quiet=5s idle=5s in=3+ met=2 [halted] [stopped] [disk]   local rank 0 of node a is quiet; it has ended
 //	                         3 collectives and is in the next, and 2 exchanges
 //	expire coord|a TIMER EPOCH
 //
@@ -260,6 +260,7 @@ func vital(local int, opt map[string]string, flags []string) Vital {
 		}
 	}
 	v.Stopped, v.Disk = slices.Contains(flags, "stopped"), slices.Contains(flags, "disk")
+	v.Halted = v.Stopped || slices.Contains(flags, "halted")
 	return v
 }
 
