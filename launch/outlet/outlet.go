@@ -162,6 +162,14 @@ func (o *Outlet) Waits() bool {
 	return o.bytes > 0
 }
 
+// Crowded reports whether, with so many bytes more, who produces output would be made to wait
+// for room.
+func (o *Outlet) Crowded(more int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.bytes+more > bound/2
+}
+
 // Close has the goroutine end when all is written. Nothing must be written after it.
 func (o *Outlet) Close() {
 	o.mu.Lock()
