@@ -48,7 +48,7 @@ type Coordinator struct {
 	seq      uint64         // exchange under way
 	parts    map[string]Message
 	settling *Cause
-	earlier  map[string]bool       // launchers that were members, in an earlier epoch, and were not lost
+	earlier  map[string]int        // launchers that were members, in an earlier epoch, and were not lost, by the node number asked for
 	lost     map[string]bool       // members of this epoch that are
 	refused  map[string]bool       // launchers
 	verdict  *Cause                // why the job ended; nil while it has not, and if it ended well
@@ -64,7 +64,7 @@ type Coordinator struct {
 
 // NewCoordinator makes the coordinator of a job.
 func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
-	c := &Coordinator{cfg: cfg, earlier: map[string]bool{}, refused: map[string]bool{}}
+	c := &Coordinator{cfg: cfg, earlier: map[string]int{}, refused: map[string]bool{}}
 	c.reset()
 	return c
 }
@@ -89,7 +89,7 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 		c.flown(from, m)
 	case m.Kind == KindRegister && m.Node != nil && m.Command != nil:
 		c.register(from, *m.Node, *m.Command, m.Epoch)
-	case m.Kind == KindStop && m.Epoch <= c.epoch && (c.index(from) >= 0 || c.earlier[from]):
+	case m.Kind == KindStop && m.Epoch <= c.epoch && (c.index(from) >= 0 || c.belongs(from)):
 		c.stopAll(m.Text, m.Code, m.Grace) // of this epoch, or sent as the last one ended
 	case m.Epoch != c.epoch || c.index(from) < 0 || c.phase == over:
 		// another epoch, a stranger, or too late
@@ -298,13 +298,19 @@ func (c *Coordinator) formAgain(cause *Cause) {
 	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: true})
 	for _, n := range c.nodes {
 		if !c.lost[n.Name] {
-			c.earlier[n.Name] = true
+			c.earlier[n.Name] = n.Want
 		}
 	}
 	c.await()
 	c.epoch++
 	c.reset()
 	c.timer(TimerJoin, c.cfg.JoinWait)
+}
+
+// belongs says whether a launcher was a member in an earlier epoch, and is not lost.
+func (c *Coordinator) belongs(name string) bool {
+	_, ok := c.earlier[name]
+	return ok
 }
 
 func (c *Coordinator) job() string { return fmt.Sprintf("%s-e%d", c.cfg.Job, c.epoch) }
