@@ -162,12 +162,12 @@ func (o *Outlet) Waits() bool {
 	return o.bytes > 0
 }
 
-// Crowded reports whether, with so many bytes more, who produces output would be made to wait
-// for room.
-func (o *Outlet) Crowded(more int) bool {
+// HasRoom reports whether so many bytes more are sure not to be dropped. There is some room, a
+// quarter of the queue, that who awaits room leaves.
+func (o *Outlet) HasRoom(more int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.bytes+more > bound/2
+	return o.bytes+more <= bound*3/4
 }
 
 // Close has the goroutine end when all is written. Nothing must be written after it.

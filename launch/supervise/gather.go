@@ -79,7 +79,7 @@ func (a *agent) heardLines(in rendezvous.Inbound) bool {
 // stay, for their node shows what node 0 does not say it has taken, and who reads node 0's
 // output slowly would lose them.
 func (a *agent) takeLines() {
-	for len(a.untaken) > 0 && a.console.hasRoom() {
+	for len(a.untaken) > 0 && a.console.hasRoom(a.untaken[0].Msg.Lines) {
 		in := a.untaken[0]
 		a.untaken = a.untaken[1:]
 		a.console.take(in.Msg.Lines)
@@ -164,15 +164,22 @@ func (c *console) take(lines []rendezvous.Line) {
 	c.emit(false)
 }
 
-// hasRoom says whether who reads keeps up with what is written, so that nothing is dropped.
-func (c *console) hasRoom() bool {
+// hasRoom says whether lines would be written behind what waits, and not dropped, as there is
+// somebody who reads. A long line has room when nothing waits.
+func (c *console) hasRoom(lines []rendezvous.Line) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	held := 0
+	more := 0
 	for _, e := range c.fold.queue {
-		held += len(e.text)
+		more += len(e.text)
 	}
-	return !c.out[stdout].Crowded(held) && !c.out[stderr].Crowded(held)
+	if more == 0 && !c.out[stdout].Waits() && !c.out[stderr].Waits() {
+		return true
+	}
+	for _, l := range lines {
+		more += len(l.Text)
+	}
+	return c.out[stdout].HasRoom(more) && c.out[stderr].HasRoom(more)
 }
 
 // expect makes lines wait for those of so many ranks.

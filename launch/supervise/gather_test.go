@@ -30,9 +30,9 @@ func gathering() (*agent, *acks, *io.PipeReader) {
 	return a, to, r
 }
 
-// lineOf is line i of node 1, of a kilobyte.
-func lineOf(i, code int) rendezvous.Inbound {
-	text := fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000))
+// lineOf is line i of node 1, of so many bytes and its number.
+func lineOf(i, length, code int) rendezvous.Inbound {
+	text := fmt.Sprintf("%d %s", i, strings.Repeat("x", length))
 	return rendezvous.Inbound{From: "b", Msg: rendezvous.Message{Kind: rendezvous.KindLines, Seq: uint64(i + 1), Code: code, Lines: []rendezvous.Line{{Text: text, Ranks: []int{1}}}}}
 }
 
@@ -42,33 +42,37 @@ func TestNobodyReads(t *testing.T) {
 	const lines = 2000
 	a, to, r := gathering()
 	for i := range lines {
-		a.heardLines(lineOf(i, 0))
+		length := 1000
+		if i == 500 || i == 501 {
+			length = maxLine - 10
+		}
+		a.heardLines(lineOf(i, length, 0))
 	}
 	if len(to.sent) == 0 || len(to.sent) > lines/2 {
 		t.Fatalf("%d of %d lines are said to be taken, where nobody reads", len(to.sent), lines)
 	}
-	got := make(chan error)
+	wrong := make(chan string)
 	go func() {
 		in := bufio.NewReader(r)
 		for i := range lines {
 			line, err := in.ReadString('\n')
 			if err != nil || !strings.HasPrefix(line, fmt.Sprintf("[1] %d x", i)) {
-				got <- fmt.Errorf("instead of line %d: %.40q, %v", i, line, err)
+				wrong <- fmt.Sprintf("instead of line %d: %.40q, %v", i, line, err)
 				return
 			}
 		}
-		got <- nil
+		wrong <- ""
 	}()
 	for len(a.untaken) > 0 {
 		select {
 		case <-a.room:
 			a.takeLines()
-		case err := <-got:
-			t.Fatalf("%d lines are not taken, and the reader has ended: %v", len(a.untaken), err)
+		case text := <-wrong:
+			t.Fatalf("%d lines are not taken, and the reader has ended: %s", len(a.untaken), text)
 		}
 	}
-	if err := <-got; err != nil {
-		t.Error(err)
+	if text := <-wrong; text != "" {
+		t.Error(text)
 	}
 	if last := to.sent[len(to.sent)-1]; len(to.sent) != lines || last.Kind != rendezvous.KindTaken || last.Seq != lines {
 		t.Errorf("%d lines are said to be taken, the last as %v", len(to.sent), last)
@@ -81,9 +85,9 @@ func TestLostWithLines(t *testing.T) {
 	for code, want := range map[int]bool{0: true, gatherLast: false} {
 		a, to, r := gathering()
 		for i := range 1000 {
-			a.heardLines(lineOf(i, 0))
+			a.heardLines(lineOf(i, 1000, 0))
 		}
-		a.heardLines(lineOf(1000, code))
+		a.heardLines(lineOf(1000, 1000, code))
 		taken := len(to.sent)
 		a.heardLines(rendezvous.Inbound{From: "b", Lost: true})
 		if len(a.untaken) > 0 || len(to.sent) != taken || !a.quiet["b"] {
