@@ -8,8 +8,8 @@
 //
 // Memory follows by itself: Linux takes it from the node of whoever first writes to it.
 //
-// What there is, is what Linux tells in /sys, and NVIDIA's driver in /proc. Nothing here
-// keeps state.
+// What there is, is what Linux tells in /sys, and NVIDIA's driver in /proc; which GPUs are this
+// process's, the files in /dev. Nothing here keeps state.
 package binding
 
 import (

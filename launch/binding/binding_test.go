@@ -13,7 +13,7 @@ import (
 // machine makes one of two sockets, of two nodes each, of four cores each, of two threads
 // each: processors n and n+16 are a core, and two cores share their last cache. A fifth node
 // is memory only. There are GPUs on
-// nodes 1, 1, 2 and 3.
+// nodes 1, 1, 2 and 3, whose files in /dev are numbered the other way around.
 func machine(t *testing.T, allowed string) Machine {
 	t.Helper()
 	m := Machine{root: t.TempDir()}
@@ -45,7 +45,8 @@ func machine(t *testing.T, allowed string) Machine {
 	}
 	for i, node := range []int{1, 1, 2, 3} {
 		address := fmt.Sprintf("0000:%dB:00.0", i+1)
-		write("proc/driver/nvidia/gpus/"+address+"/information", "Model: \t\t some\nGPU UUID: \t GPU-%d%d-rest\nBus Location: \t %s\n", i, i, address)
+		write("proc/driver/nvidia/gpus/"+address+"/information", "Model: \t\t some\nGPU UUID: \t GPU-%d%d-rest\nBus Location: \t %s\nDevice Minor: \t %d\n", i, i, address, 3-i)
+		write(fmt.Sprintf("dev/nvidia%d", 3-i), "")
 		write("sys/bus/pci/devices/"+strings.ToLower(address)+"/numa_node", "%d\n", node)
 	}
 	set, err := parse(allowed)
@@ -61,6 +62,19 @@ func (m Machine) without(t *testing.T, file string) Machine {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(m.root, file)); err != nil {
 		t.Fatal(err)
+	}
+	return m
+}
+
+// closed makes the files of all GPUs some that cannot be opened, by root either.
+func (m Machine) closed(t *testing.T) Machine {
+	t.Helper()
+	for i := range 4 {
+		name := fmt.Sprintf("nvidia%d", i)
+		m.without(t, "dev/"+name)
+		if err := os.Symlink(name, filepath.Join(m.root, "dev", name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return m
 }
@@ -82,6 +96,10 @@ func TestPlaces(t *testing.T) {
 		"beyond the last":   {machine(t, "0-31"), Node, "2,4", "8-11,24-27:8"},
 		"none visible":      {machine(t, "0-31"), Node, "", "0-3,16-19:8 8-11,24-27:8"},
 		"an unknown word":   {machine(t, "0-31"), Node, "NoDevFiles", "0-3,16-19:8 8-11,24-27:8"},
+		"only own GPUs":     {machine(t, "0-31").without(t, "dev/nvidia3").without(t, "dev/nvidia2"), Node, "0,1", "8-11,24-27:8 12-15,28-31:8"},
+		"own, all visible":  {machine(t, "0-31").without(t, "dev/nvidia2"), Node, "-", "4-7,20-23:8 8-11,24-27:8 12-15,28-31:8"},
+		"no own GPUs":       {machine(t, "0-31").closed(t), Node, "-", "0-3,16-19:8 8-11,24-27:8"},
+		"no files yet":      {machine(t, "0-31").without(t, "dev"), Node, "3", "12-15,28-31:8"},
 		"no GPUs":           {machine(t, "0-31").without(t, gpus), Node, "-", "0-3,16-19:8 4-7,20-23:8 8-11,24-27:8 12-15,28-31:8"},
 		"more than nodes":   {machine(t, "0-31").without(t, gpus), Node, "-", "0-3,16-19:4 0-3,16-19:4 4-7,20-23:8 8-11,24-27:4 8-11,24-27:4 12-15,28-31:8"},
 		"sockets":           {machine(t, "0-31"), Socket, "-", "0-7,16-23:8 0-7,16-23:8 8-15,24-31:8 8-15,24-31:8"},
@@ -139,7 +157,7 @@ func TestMistakes(t *testing.T) {
 		want string
 	}{
 		"a part of a GPU":  {machine(t, "0-31"), Node, "MIG-1", "CUDA_VISIBLE_DEVICES names MIG-1, a part of a GPU, of which it is not known where it is"},
-		"another's GPU":    {machine(t, "0-31"), Node, "GPU-7", "CUDA_VISIBLE_DEVICES names GPU-7, which is none of the GPUs in /proc/driver/nvidia/gpus"},
+		"another's GPU":    {machine(t, "0-31"), Node, "GPU-7", "CUDA_VISIBLE_DEVICES names GPU-7, which is none of the GPUs in /proc/driver/nvidia/gpus that this process may open"},
 		"far from its GPU": {machine(t, "0-3"), Node, "2", "GPU 0000:3B:00.0 hangs on node 2, none of whose processors this process may use (they are 0-3)"},
 		"too few cores":    {machine(t, "4-5,20-21"), Exclusive, "0", "node 1 has 2 cores for 3 ranks: start fewer ranks, or bind them to the node"},
 		"no caches":        {machine(t, "0-31").without(t, "sys/devices/system/cpu/cpu9/cache"), Complex, "2", "/sys/devices/system/cpu/cpu9/cache tells of no cache, so which processors share one is not known: bind ranks to the node"},

@@ -17,7 +17,7 @@ import (
 
 // Machine is what this package looks at.
 type Machine struct {
-	root    string      // in front of /sys and /proc, "" but in tests
+	root    string      // in front of /sys, /proc and /dev, "" but in tests
 	allowed unix.CPUSet // the processors that this process may use
 }
 
@@ -145,6 +145,9 @@ func (m Machine) gpus(environ []string) ([]string, error) {
 	for _, f := range found {
 		all = append(all, f.Name())
 	}
+	if all, err = m.open(all); err != nil {
+		return nil, err
+	}
 	visible, ok := variable.Lookup(environ, "CUDA_VISIBLE_DEVICES")
 	if !ok {
 		return all, nil
@@ -174,20 +177,56 @@ func (m Machine) gpus(environ []string) ([]string, error) {
 	return gpus, nil
 }
 
+// open are those GPUs that this process may open: CUDA counts no others, where a batch system
+// lets each job open its own. Until somebody uses the driver there may be no files to open; then
+// they are all.
+func (m Machine) open(all []string) (open []string, err error) {
+	absent := 0
+	for _, address := range all {
+		minor, err := m.information(address, "Device Minor")
+		if err != nil {
+			return nil, err
+		}
+		err = unix.Access(m.root+"/dev/nvidia"+minor, unix.R_OK|unix.W_OK) // asks the control group, too
+		switch {
+		case minor == "" || err == nil:
+			open = append(open, address)
+		case errors.Is(err, fs.ErrNotExist):
+			absent++
+		}
+	}
+	if absent == len(all) {
+		return all, nil
+	}
+	return open, nil
+}
+
 // withUUID is the address of the GPU whose UUID begins so.
 func (m Machine) withUUID(all []string, id string) (string, error) {
 	for _, address := range all {
-		text, err := os.ReadFile(filepath.Join(m.root, "/proc/driver/nvidia/gpus", address, "information"))
+		uuid, err := m.information(address, "GPU UUID")
 		if err != nil {
 			return "", err
 		}
-		for line := range strings.Lines(string(text)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && name == "GPU UUID" && strings.HasPrefix(strings.TrimSpace(value), id) {
-				return address, nil
-			}
+		if strings.HasPrefix(uuid, id) {
+			return address, nil
 		}
 	}
-	return "", fmt.Errorf("CUDA_VISIBLE_DEVICES names %s, which is none of the GPUs in /proc/driver/nvidia/gpus", id)
+	return "", fmt.Errorf("CUDA_VISIBLE_DEVICES names %s, which is none of the GPUs in /proc/driver/nvidia/gpus that this process may open", id)
+}
+
+// information is what the driver says of a GPU under name, "" if nothing.
+func (m Machine) information(address, name string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(m.root, "/proc/driver/nvidia/gpus", address, "information"))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value), nil
+		}
+	}
+	return "", nil
 }
 
 // near is the place in nodes of the node that a GPU hangs on.

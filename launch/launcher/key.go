@@ -41,9 +41,10 @@ func (o Options) secret(environ []string) ([]byte, error) {
 	return nil, nil
 }
 
-// readSecret reads a file that nobody else may read.
+// readSecret reads a file that nobody else may read. It waits for nobody who is to write to a
+// pipe of that name.
 func readSecret(path string) (text string, err error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		_, reason, _ := strings.Cut(err.Error(), path+": ")
 		return "", errors.New(reason)

@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -143,29 +142,40 @@ func watchEnd(ctx context.Context, environ []string, before time.Duration) <-cha
 	return soon
 }
 
+// stopWait is how long a launcher that is stopped waits for what it does not to have begun.
+const stopWait = time.Second
+
 // interruptible does f with a context that the first of signals ends. The job has
-// not begun then.
+// not begun then. Where f stands still in what no context ends, as a file system that does not
+// answer, it is left behind.
 func interruptible(ctx context.Context, signals <-chan os.Signal, f func(context.Context) (supervise.Config, error)) (supervise.Config, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	done := make(chan struct{})
-	var watching sync.WaitGroup
-	watching.Go(func() {
-		select {
-		case s := <-signals:
-			n, _ := s.(unix.Signal) // there are no others on Linux
-			cancel(&cliflag.Stopped{Signal: n, Rest: "the ranks were not started"})
-		case <-done:
-		}
-	})
-	cfg, err := f(ctx)
-	close(done)
-	watching.Wait()
-	if s, ok := errors.AsType[*cliflag.Stopped](context.Cause(ctx)); ok {
-		if err == nil && cfg.Transport != nil {
-			return cfg, errors.Join(s, cfg.Transport.Close())
-		}
-		return cfg, s
+	type result struct {
+		cfg supervise.Config
+		err error
 	}
-	return cfg, err
+	done := make(chan result, 1)
+	go func() {
+		cfg, err := f(ctx)
+		done <- result{cfg, err}
+	}()
+	var stopped *cliflag.Stopped
+	select {
+	case r := <-done:
+		return r.cfg, r.err
+	case s := <-signals:
+		n, _ := s.(unix.Signal) // there are no others on Linux
+		stopped = &cliflag.Stopped{Signal: n, Rest: "the ranks were not started"}
+		cancel(stopped)
+	}
+	select {
+	case r := <-done:
+		if r.err == nil && r.cfg.Transport != nil {
+			return r.cfg, errors.Join(stopped, r.cfg.Transport.Close())
+		}
+		return r.cfg, stopped
+	case <-time.After(stopWait):
+		return supervise.Config{}, stopped
+	}
 }

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/env"
 )
@@ -55,6 +58,27 @@ func TestSecret(t *testing.T) {
 		if _, err := (Options{KeyFile: file}).secret(nil); err == nil || !strings.Contains(err.Error(), "want 16 to 4096") {
 			t.Errorf("%d characters: got %v", len(content), err)
 		}
+	}
+}
+
+// A pipe is no file, and nobody waits until somebody writes to it.
+func TestSecretPipe(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := make(chan error, 1)
+	go func() {
+		_, err := Options{KeyFile: file}.secret(nil)
+		got <- err
+	}()
+	select {
+	case err := <-got:
+		if err == nil || !strings.Contains(err.Error(), "it is not a file") {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it waits")
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/supervise"
 )
 
 // Signals of one kind are one request if they come at once, as of timeout(1), and another
@@ -47,6 +48,61 @@ func TestRequests(t *testing.T) {
 			}
 		}
 	})
+}
+
+// carrier is a transport that can be closed.
+type carrier struct {
+	supervise.Transport
+	closed bool
+}
+
+func (c *carrier) Close() error { c.closed = true; return nil }
+
+// A signal ends what a launcher does before the job begins, also where that stands still; what
+// it has opened meanwhile is closed.
+func TestInterruptible(t *testing.T) {
+	for name, tt := range map[string]struct {
+		takes time.Duration // until it returns
+		heeds bool          // or when the context ends
+		sent  time.Duration // when the signal comes; 0 for never
+		want  time.Duration // when all is over
+		stops bool
+		close bool // what it has opened
+	}{
+		"no signal":    {time.Second, true, 0, time.Second, false, false},
+		"heeds it":     {time.Hour, true, time.Minute, time.Minute, true, false},
+		"soon done":    {time.Minute + stopWait/2, false, time.Minute, time.Minute + stopWait/2, true, true},
+		"stands still": {time.Hour, false, time.Minute, time.Minute + stopWait, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begun, signals, opened := time.Now(), make(chan os.Signal, 1), &carrier{}
+				if tt.sent > 0 {
+					time.AfterFunc(tt.sent, func() { signals <- unix.SIGINT })
+				}
+				_, err := interruptible(t.Context(), signals, func(ctx context.Context) (supervise.Config, error) {
+					if !tt.heeds {
+						ctx = context.Background()
+					}
+					select {
+					case <-ctx.Done():
+						return supervise.Config{}, ctx.Err()
+					case <-time.After(tt.takes):
+						return supervise.Config{Transport: opened}, nil
+					}
+				})
+				took := time.Since(begun)
+				s, stopped := errors.AsType[*cliflag.Stopped](err)
+				if took != tt.want || stopped != tt.stops || stopped && s.Signal != unix.SIGINT || !stopped && err != nil {
+					t.Errorf("after %v: %v", took, err)
+				}
+				if opened.closed != tt.close {
+					t.Errorf("closed is what it has opened: %v", opened.closed)
+				}
+				time.Sleep(tt.takes) // nobody is left behind here
+			})
+		})
+	}
 }
 
 // The code of a job that has said why it ended is passed on without a word; what went wrong

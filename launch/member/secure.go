@@ -29,7 +29,7 @@ import (
 // replayed or reflected. What follows is sealed with AES-GCM, under a key for
 // each direction that is derived from the job's key and the nonces.
 const (
-	linkMagic      = "EBL1"
+	linkMagic      = "EBL2"
 	nonceBytes     = 32
 	handshakeLimit = 5 * time.Second
 

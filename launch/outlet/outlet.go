@@ -7,7 +7,7 @@
 //   - Write never blocks. What it is given is written whole, in order, or not
 //     at all.
 //   - The queue is bounded. What does not fit is dropped and counted; a line at
-//     the place of the gap says how much.
+//     the place of the gap says how much, once there is room for more or all is written.
 //   - Nothing is written after the first error.
 //
 // All methods may be called from any goroutine. The goroutine of an Outlet ends after
@@ -47,7 +47,8 @@ type Outlet struct {
 	changed *sync.Cond
 	queue   []text
 	bytes   int           // in queue
-	dropped int           // lines since the last that found room
+	dropped int           // lines since the last that found room,
+	gap     io.Writer     // the last of which was to go here
 	waited  time.Duration // for the reader, since he last took something or had nothing to take
 	counted time.Time     // up to here
 	err     error         // the first of writing
@@ -113,23 +114,29 @@ func (w *Writer) Write(p []byte) (int, error) {
 	switch {
 	case w.bytes+len(p) > bound && w.bytes > 0:
 		w.dropped += max(1, bytes.Count(p, []byte{'\n'}))
+		w.gap = w.to
 		return len(p), nil
 	case w.dropped > 0:
-		w.add(fmt.Appendf(nil, "[%d lines are left out here: the output was not taken]\n", w.dropped))
-		w.dropped = 0
+		w.tellGap(w.to)
 	}
-	w.add(bytes.Clone(p))
+	w.add(w.to, bytes.Clone(p))
 	return len(p), nil
 }
 
+// tellGap queues the line that says how much has been dropped. mu is held.
+func (o *Outlet) tellGap(to io.Writer) {
+	o.add(to, fmt.Appendf(nil, "[%d lines are left out here: the output was not taken]\n", o.dropped))
+	o.dropped = 0
+}
+
 // add queues p. mu is held.
-func (w *Writer) add(p []byte) {
-	if w.bytes == 0 {
-		w.waited = 0
+func (o *Outlet) add(to io.Writer, p []byte) {
+	if o.bytes == 0 {
+		o.waited = 0
 	}
-	w.queue = append(w.queue, text{w.to, p})
-	w.bytes += len(p)
-	w.changed.Broadcast()
+	o.queue = append(o.queue, text{to, p})
+	o.bytes += len(p)
+	o.changed.Broadcast()
 }
 
 // AwaitRoom waits while more than half of the queue is full and its reader still
@@ -153,6 +160,14 @@ func (o *Outlet) Waits() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.bytes > 0
+}
+
+// HasRoom reports whether so many bytes more are sure not to be dropped. There is some room, a
+// quarter of the queue, that who awaits room leaves.
+func (o *Outlet) HasRoom(more int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.bytes+more <= bound*3/4
 }
 
 // Close has the goroutine end when all is written. Nothing must be written after it.
@@ -235,6 +250,9 @@ func (o *Outlet) run() {
 			o.queue = o.queue[1:]
 		}
 		o.bytes, o.waited = o.bytes-n, 0
+		if len(o.queue) == 0 && o.dropped > 0 { // else nobody may write any more, and tell
+			o.tellGap(o.gap)
+		}
 		o.changed.Broadcast()
 		o.mu.Unlock()
 	}

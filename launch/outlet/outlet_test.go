@@ -141,6 +141,34 @@ func TestReaderStops(t *testing.T) {
 	}
 }
 
+// What is dropped last is told of, too, though nothing is written after it.
+func TestLastDropped(t *testing.T) {
+	r, out, _ := pipe(t)
+	line := append(bytes.Repeat([]byte{'x'}, 999), '\n')
+	const lines = 3 * bound / 1000
+	for range lines {
+		if _, err := out.Write(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := make(chan string)
+	go func() {
+		b, _ := io.ReadAll(r)
+		text <- string(b)
+	}()
+	for out.Waits() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := out.to.(*os.File).Close(); err != nil {
+		t.Fatal(err)
+	}
+	got := <-text
+	kept := strings.Count(got, "x\n")
+	if want := fmt.Sprintf("[%d lines are left out here: the output was not taken]\n", lines-kept); kept == lines || !strings.HasSuffix(got, "x\n"+want) {
+		t.Errorf("%d of %d lines came, and then %q, want %q", kept, lines, got[strings.LastIndex(got, "x\n")+2:], want)
+	}
+}
+
 // A slow reader gets everything if who writes waits for room.
 func TestSlowReader(t *testing.T) {
 	r, out, _ := pipe(t)

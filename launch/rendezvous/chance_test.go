@@ -192,6 +192,12 @@ func (c *chance) happen(event, choice byte) {
 		c.bury(name)
 	case e == 30 && choice >= 192 && !c.dead["a"] && name != "a": // it is thought to be lost
 		c.apply("coord", c.coord.Lost(name, Mute))
+	case e == 31 && choice >= 128 && choice < 192 && !c.dead[name] && len(c.names) > 1: // it finds itself cut off
+		if name != "a" {
+			c.apply(name, n.Alone())
+		} else {
+			c.apply("coord", c.coord.Alone(c.names[1+int(choice)%(len(c.names)-1)]))
+		}
 	case e == 31 && choice >= 192 && !c.dead[name]:
 		c.apply(name, n.Ending(time.Second))
 	}

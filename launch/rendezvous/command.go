@@ -8,9 +8,9 @@ import (
 
 // Command is what a launcher runs as its ranks. It must be the same on all nodes.
 type Command struct {
-	Program string   `json:"program"` // name of the file
-	Digest  string   `json:"digest"`  // of its content
-	Args    []string `json:"args"`
+	Program string // name of the file
+	Digest  string // of its content
+	Args    []string
 }
 
 // differs says how c differs from that of node 0, "" if not at all.

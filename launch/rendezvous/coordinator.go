@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -47,11 +48,12 @@ type Coordinator struct {
 	seq      uint64         // exchange under way
 	parts    map[string]Message
 	settling *Cause
-	earlier  map[string]bool       // launchers that were members, in an earlier epoch, and were not lost
+	earlier  map[string]int        // launchers that were members, in an earlier epoch, and were not lost, by the node number asked for
 	lost     map[string]bool       // members of this epoch that are
 	refused  map[string]bool       // launchers
 	verdict  *Cause                // why the job ended; nil while it has not, and if it ended well
 	seen     map[int]Vital         // by rank, the last of each
+	finds    map[int]int           // by rank, how often in a row it was found to be stopped and waited for
 	warned   map[int]time.Duration // by rank, when to say again that it is slow
 	late     map[string]NodeInfo   // launchers that have come since the job was complete
 	stop     string                // signal, once a stop is under way
@@ -62,7 +64,7 @@ type Coordinator struct {
 
 // NewCoordinator makes the coordinator of a job.
 func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
-	c := &Coordinator{cfg: cfg, earlier: map[string]bool{}, refused: map[string]bool{}}
+	c := &Coordinator{cfg: cfg, earlier: map[string]int{}, refused: map[string]bool{}}
 	c.reset()
 	return c
 }
@@ -71,7 +73,7 @@ func (c *Coordinator) reset() {
 	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
 	c.acked, c.asked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]int{}, map[string]Message{}
 	c.lost, c.opened, c.growing, c.regrouping = map[string]bool{}, false, false, nil
-	c.seen, c.warned, c.late = map[int]Vital{}, map[int]time.Duration{}, map[string]NodeInfo{}
+	c.seen, c.finds, c.warned, c.late = map[int]Vital{}, map[int]int{}, map[int]time.Duration{}, map[string]NodeInfo{}
 }
 
 // Start begins the wait for nodes.
@@ -87,7 +89,7 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 		c.flown(from, m)
 	case m.Kind == KindRegister && m.Node != nil && m.Command != nil:
 		c.register(from, *m.Node, *m.Command, m.Epoch)
-	case m.Kind == KindStop && m.Epoch <= c.epoch && (c.index(from) >= 0 || c.earlier[from]):
+	case m.Kind == KindStop && m.Epoch <= c.epoch && (c.index(from) >= 0 || c.belongs(from)):
 		c.stopAll(m.Text, m.Code, m.Grace) // of this epoch, or sent as the last one ended
 	case m.Epoch != c.epoch || c.index(from) < 0 || c.phase == over:
 		// another epoch, a stranger, or too late
@@ -154,12 +156,14 @@ func lostText(who string, how Loss) string {
 	return fmt.Sprintf("lost with %s: its host is dead or unreachable", who)
 }
 
-// Alone handles the news that the coordinator's own host is cut off.
-func (c *Coordinator) Alone() []Effect {
+// Alone handles the news that the coordinator's own host is cut off, as silent, and every other
+// launcher, does not answer. While nodes are gathered it is not the job's end: others may
+// still come.
+func (c *Coordinator) Alone(silent string) []Effect {
 	if c.phase == assigning || c.phase == running {
 		c.abort(cutOff(c.nodes, 0))
 	}
-	return c.flush()
+	return append(c.flush(), c.Lost(silent, Unreachable)...)
 }
 
 // cutOff says that node i reaches nobody.
@@ -281,6 +285,9 @@ func (c *Coordinator) abort(cause *Cause) {
 	}
 	c.expectFlight(cause)
 	c.sendAll(Message{Kind: KindAbort, Cause: cause})
+	if c.phase == gathering {
+		c.sendAway(Message{Kind: KindAbort, Cause: cause})
+	}
 	c.phase, c.verdict = over, cause
 	c.dismissLate(Message{Kind: KindAbort, Cause: cause}, cause.Error())
 }
@@ -291,13 +298,19 @@ func (c *Coordinator) formAgain(cause *Cause) {
 	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: true})
 	for _, n := range c.nodes {
 		if !c.lost[n.Name] {
-			c.earlier[n.Name] = true
+			c.earlier[n.Name] = n.Want
 		}
 	}
 	c.await()
 	c.epoch++
 	c.reset()
 	c.timer(TimerJoin, c.cfg.JoinWait)
+}
+
+// belongs says whether a launcher was a member in an earlier epoch, and is not lost.
+func (c *Coordinator) belongs(name string) bool {
+	_, ok := c.earlier[name]
+	return ok
 }
 
 func (c *Coordinator) job() string { return fmt.Sprintf("%s-e%d", c.cfg.Job, c.epoch) }
@@ -316,6 +329,16 @@ func (c *Coordinator) sendAll(m Message) {
 	m.Epoch, m.once = c.epoch, &encoding{}
 	for _, n := range c.nodes {
 		c.send(n.Name, m)
+	}
+}
+
+// sendAway sends m to the members of the last epoch that have not come for this one yet: they
+// still end their ranks.
+func (c *Coordinator) sendAway(m Message) {
+	for _, name := range slices.Sorted(maps.Keys(c.earlier)) {
+		if c.index(name) < 0 {
+			c.send(name, m)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ func (c *Coordinator) gathered() {
 	case len(c.nodes) == c.cfg.Nodes:
 		c.assign()
 	case !c.enough():
-	case len(c.awaited) > 0 && !slices.ContainsFunc(c.awaited, func(name string) bool { return c.index(name) < 0 && c.earlier[name] }):
+	case len(c.awaited) > 0 && !slices.ContainsFunc(c.awaited, func(name string) bool { return c.index(name) < 0 && c.belongs(name) }):
 		c.assign() // all who are left are there
 	case !c.opened:
 		c.opened = true
@@ -73,12 +73,12 @@ func (c *Coordinator) await() {
 		}
 	}()
 	for _, n := range c.nodes {
-		if c.earlier[n.Name] {
+		if c.belongs(n.Name) {
 			c.awaited = append(c.awaited, n.Name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.late)) {
-		c.earlier[name] = true
+		c.earlier[name] = c.late[name].Want
 		c.awaited = append(c.awaited, name)
 	}
 }

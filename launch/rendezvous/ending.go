@@ -56,11 +56,18 @@ func (n *Node) gone(when string) *Cause {
 	return refused(fmt.Sprintf("node 0 at %s is gone %s: its launcher has ended, or its host is dead or unreachable", n.cfg.Join, when))
 }
 
-// Alone handles the news that this host is cut off from all others.
+// Alone handles the news that this host is cut off from all others. Where node 0 is, the
+// coordinator decides.
 func (n *Node) Alone() []Effect {
-	if n.phase == working || n.phase == assigned {
+	switch {
+	case n.phase == joining: // the others are not known, but that node 0 is to be waited for
+		return n.Lost(Unreachable)
+	case n.phase == working || n.phase == assigned:
 		n.alone = true
 		n.end(cutOff(n.nodes, n.self), false)
+	case n.phase == aborting && n.restart: // which this node has no part in
+		n.alone = true
+		n.stayEnded(cutOff(n.nodes, n.self))
 	}
 	return n.flush()
 }
@@ -79,7 +86,7 @@ func (n *Node) end(c *Cause, restart bool) {
 	}
 	n.timer(TimerKill, n.cfg.KillWait)
 	if n.stops > 0 {
-		n.stayEnded()
+		n.stayStopped()
 	}
 	n.conclude()
 }

@@ -159,7 +159,7 @@ func TestLateTimers(t *testing.T) {
 func TestEndsUnformed(t *testing.T) {
 	for want, end := range map[string]func(c *Coordinator) []Effect{
 		"no acknowledgement within 10s from node 1 (host-b)": func(c *Coordinator) []Effect { return c.Expired(Timer{TimerAck, 0}) },
-		"node 0 (host-a) does not reach the other node":      (*Coordinator).Alone,
+		"node 0 (host-a) does not reach the other node":      func(c *Coordinator) []Effect { return c.Alone("b") },
 	} {
 		s := after(t, "new nproc=1,1 restarts=1", "start")
 		s.hear()

@@ -15,6 +15,9 @@ func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) 
 	known := c.index(from) >= 0
 	underWay := c.phase == assigning || c.phase == running
 	_, waits := c.late[from] // until it is needed, or the end
+	if c.phase == gathering {
+		n.Want = c.number(from, n.Want)
+	}
 	switch {
 	case !known && underWay && c.elastic() && (c.stop == "" || waits):
 		c.newcomer(from, n, run)
@@ -44,6 +47,21 @@ func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) 
 		c.nodes = append(c.nodes, n)
 		c.gathered()
 	}
+}
+
+// number is the node number that a launcher has if it asks for want. Those of members of an
+// earlier epoch are kept for them, whoever comes first; who has come since then has none of
+// these.
+func (c *Coordinator) number(from string, want int) int {
+	if own, ok := c.earlier[from]; ok {
+		return own
+	}
+	for _, taken := range c.earlier {
+		if want > 0 && taken == want {
+			return -1
+		}
+	}
+	return want
 }
 
 // objection says why a launcher is not one of this job's, "" if it is.

@@ -28,7 +28,7 @@ func (n *Node) Interrupt(signal string, number int) []Effect {
 		}
 		stopped.Text = "stopped by " + signal + " before the ranks were started"
 		if n.phase == aborting {
-			n.stayEnded()
+			n.stayStopped()
 			break
 		}
 		n.failure = stopped
@@ -47,17 +47,21 @@ func (n *Node) Interrupt(signal string, number int) []Effect {
 	return n.flush()
 }
 
-// stayEnded has the ranks, which are being ended to be started again, not be started again:
+// stayStopped has the ranks, which are being ended to be started again, not be started again:
 // this launcher has been stopped. That is then why the job ends, as it is for the other
-// launchers, which hear of it when they come for the next epoch: the failure was to be made
-// good.
-func (n *Node) stayEnded() {
-	if !n.restart {
-		return
+// launchers, which the coordinator tells: the failure was to be made good.
+func (n *Node) stayStopped() {
+	if n.restart {
+		n.stopped.Text = "stopped by " + n.stopped.Signal + " before the ranks were started again"
+		n.stayEnded(n.stopped)
 	}
+}
+
+// stayEnded has ranks that are being ended to be started again not be started again: the job
+// ends by c.
+func (n *Node) stayEnded(c *Cause) {
 	n.emit(Note{"not started again: " + n.cause.Error()})
-	n.stopped.Text = "stopped by " + n.stopped.Signal + " before the ranks were started again"
-	n.cause, n.restart = n.stopped, false
+	n.cause, n.restart = c, false
 }
 
 // Ending handles the news that the job's time ends when left has passed: the ranks

@@ -67,9 +67,9 @@ type Message struct {
 
 // Line is a line that some ranks have written.
 type Line struct {
-	Stream int    `json:"stream"` // 0 for standard output, 1 for standard error
-	Text   string `json:"text"`
-	Ranks  []int  `json:"ranks"`
+	Stream int    // 0 for standard output, 1 for standard error
+	Text   string // any bytes
+	Ranks  []int
 }
 
 // NodeInfo describes one launcher.

@@ -125,13 +125,15 @@ func (n *Node) Receive(m Message) []Effect {
 		n.finish(m.Cause.Code(), m.Cause)
 	case m.Kind == KindAbort && n.phase == joining && m.Epoch >= n.epoch && !m.Restart: // else it may be formed again with this node
 		n.finish(m.Cause.Code(), m.Cause)
+	case m.Kind == KindAbort && n.phase == aborting && n.restart && m.Epoch > n.epoch && !m.Restart: // there will be no next epoch
+		n.stayEnded(m.Cause)
 	case m.Kind == KindWait && n.phase == joining:
 		if !n.waiting {
 			n.emit(Note{m.Text})
 		}
 		n.waiting = true
-	case m.Kind == KindEnd && n.phase == joining && n.waiting:
-		n.finish(0, nil)
+	case m.Kind == KindEnd && n.phase == joining && n.waiting: // as for those that took part
+		n.finish(m.Code, nil)
 	case m.Epoch != n.epoch:
 	case m.Kind == KindCommit && n.phase == assigned:
 		n.phase = working

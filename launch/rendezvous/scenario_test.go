@@ -38,9 +38,9 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	stopfrom x SIGINT:2 E    launcher x, which may be a stranger, asks in epoch E for a stop
 //	lost b [killed]          the coordinator hears that b is dead
 //	orphan b [killed]        b hears that the coordinator is dead
-//	alone b                  b, perhaps with the coordinator, finds itself cut off
+//	alone b                  b finds itself cut off; the coordinator, if it is alone a b, by b's silence
 //	flight a                 somebody asks launcher a what the ranks did last
-//	vital a.0 quiet=5s idle=5s in=3+ met=2 [stopped] [disk]   local rank 0 of node a is quiet; it has ended
+//	vital a.0 quiet=5s idle=5s in=3+ met=2 [halted] [stopped] [disk]   local rank 0 of node a is quiet; it has ended
 //	                         3 collectives and is in the next, and 2 exchanges
 //	expire coord|a TIMER EPOCH
 //
@@ -224,7 +224,8 @@ func (s *sim) do(f []string) error {
 		s.apply(who, node.Lost(losses[rest()]))
 	case "alone":
 		if args[0] == "a" {
-			s.apply("coord", s.coord.Alone())
+			s.apply("coord", s.coord.Alone(rest()))
+			break
 		}
 		s.apply(who, node.Alone())
 	case "flight":
@@ -259,6 +260,7 @@ func vital(local int, opt map[string]string, flags []string) Vital {
 		}
 	}
 	v.Stopped, v.Disk = slices.Contains(flags, "stopped"), slices.Contains(flags, "disk")
+	v.Halted = v.Stopped || slices.Contains(flags, "halted")
 	return v
 }
 

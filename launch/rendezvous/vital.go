@@ -15,15 +15,21 @@ type Vital struct {
 	Pid     int                   `json:"pid"`
 	Quiet   time.Duration         `json:"quiet"`             // since it has last written to its page
 	Idle    time.Duration         `json:"idle"`              // since it has last computed, read, written or waited for a disk
-	Stopped bool                  `json:"stopped,omitempty"` // by a signal: it does not run at all
+	Halted  bool                  `json:"halted,omitempty"`  // by a signal, when it was last looked at
+	Stopped bool                  `json:"stopped,omitempty"` // by a signal, and has been for a while: it does not run at all
 	Disk    bool                  `json:"disk,omitempty"`    // it waits for a disk
 	Met     []statuspage.Meetings `json:"met"`               // by statuspage.Kind
 	During  string                `json:"during,omitempty"`
 }
 
-// A rank is stuck if others wait for it and it is stopped, or shows no sign of
-// life for StuckAfter. A rank that others wait for as long, but that computes or
+// A rank is stuck if others wait for it and it is stopped, for stoppedFinds Vitals in a row, or
+// shows no sign of life for StuckAfter. A rank that others wait for as long, but that computes or
 // waits for a disk, is slow: that is said and has no consequence.
+
+// stoppedFinds is how often in a row a stopped rank must be found to keep others waiting. All
+// ranks may be stopped at one moment, and go on host by host: that of the others is seen a
+// little sooner or later.
+const stoppedFinds = 4
 
 // vitals takes what a launcher sees of its ranks, and judges them.
 func (c *Coordinator) vitals(from string, seen []Vital) {
@@ -46,8 +52,13 @@ func (c *Coordinator) vitals(from string, seen []Vital) {
 			delete(c.warned, v.Rank)
 		}
 		who, kind := c.waitFor(v)
+		if who == "" || !v.Stopped {
+			delete(c.finds, v.Rank)
+		}
 		switch {
 		case who == "":
+		case v.Stopped && c.finds[v.Rank]+1 < stoppedFinds:
+			c.finds[v.Rank]++
 		case v.Stopped:
 			c.abort(c.stuck(at, v, fmt.Sprintf("stopped by a signal%s: %s", v.doing(), who)))
 			return
@@ -89,7 +100,8 @@ func (c *Coordinator) warn(at int, v Vital, who string) {
 }
 
 // waitFor says who waits for the rank of v, and in what kind of meeting: those
-// that are in one that it has not come to or, if it is stopped, not left.
+// that are in one that it has not come to or, if it is stopped, not left, and are not
+// stopped themselves.
 func (c *Coordinator) waitFor(v Vital) (string, statuspage.Kind) {
 	for k, mine := range v.Met {
 		var waiting []int
@@ -97,7 +109,7 @@ func (c *Coordinator) waitFor(v Vital) (string, statuspage.Kind) {
 			theirs := w.Met[k]
 			in := theirs.Begun > theirs.Ended
 			absent := mine.Begun == mine.Ended && mine.Begun < theirs.Begun
-			if rank != v.Rank && in && !w.Stopped && (absent || v.Stopped && mine.Ended < theirs.Begun) {
+			if rank != v.Rank && in && !w.Halted && (absent || v.Stopped && mine.Ended < theirs.Begun) {
 				waiting = append(waiting, rank)
 			}
 		}

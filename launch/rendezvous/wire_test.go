@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -97,5 +98,30 @@ func TestLongHeader(t *testing.T) {
 	bomb = append(binary.BigEndian.AppendUint32(nil, uint32(len(bomb))|compressed), bomb...)
 	if _, err := Decode(bomb); !errors.Is(err, errMessage) || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("a header that grows too long: %v", err)
+	}
+}
+
+// What is no UTF-8 arrives as it was: node 0 knows a command with such arguments again, and a
+// line is shown as it was written.
+func TestAnyBytes(t *testing.T) {
+	for _, text := range []string{"", "a", "<é>\u2028", "\ufffd", "caf\xe9", "\xff\xfe\x00", `["x"]`} {
+		m := Message{Kind: KindRegister, Command: &Command{Program: text, Digest: "b1", Args: []string{"--name", text}}, Lines: []Line{{Stream: 1, Text: text, Ranks: []int{3}}}}
+		b, err := Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Decode(b)
+		if err != nil || !reflect.DeepEqual(got, m) {
+			t.Errorf("%q became %+v, %+v, %v", text, got.Command, got.Lines, err)
+		}
+		if got.Command != nil && got.Command.differs(*m.Command) != "" {
+			t.Errorf("%q: %s", text, got.Command.differs(*m.Command))
+		}
+	}
+	for _, bad := range []string{`{"kind":"lines","lines":[{"text":[]}]}`, `{"kind":"lines","lines":[{"text":["YQ==","YQ=="]}]}`, `{"kind":"lines","lines":[{"text":["%"]}]}`, `{"kind":"lines","lines":[{"text":7}]}`} {
+		var m Message
+		if err := json.Unmarshal([]byte(bad), &m); err == nil {
+			t.Errorf("%s was taken for %v", bad, m)
+		}
 	}
 }

@@ -89,14 +89,16 @@ type agent struct {
 	memory  *oomWatch
 	procs   []*process // of the current epoch, by local rank; nil if it did not start
 
-	job    string                // of the current epoch, as in its ranks' environment
-	size   int                   // ranks of the current epoch, of all nodes
-	nodes  []rendezvous.NodeInfo // of the current epoch
-	quiet  map[string]bool       // launchers that have no more lines
-	table  []string              // of a failure, not shown yet
-	orphan bool                  // no other launcher is reached, or that of node 0 does not answer
-	behind map[int]bool          // ranks, by pid, that do not end
-	signs  *signs                // of life, of other nodes
+	job     string                // of the current epoch, as in its ranks' environment
+	size    int                   // ranks of the current epoch, of all nodes
+	nodes   []rendezvous.NodeInfo // of the current epoch
+	quiet   map[string]bool       // launchers that have no more lines
+	untaken []rendezvous.Inbound  // lines of other nodes, for which there was no room yet
+	room    <-chan time.Time      // when to look for it again; nil if there are none
+	table   []string              // of a failure, not shown yet
+	orphan  bool                  // no other launcher is reached, or that of node 0 does not answer
+	behind  map[int]bool          // ranks, by pid, that do not end
+	signs   *signs                // of life, of other nodes
 
 	events chan func()   // posted by other goroutines
 	quit   chan struct{} // closed when Run takes no more events
@@ -207,6 +209,8 @@ func (a *agent) loop(ctx context.Context) {
 			reapOrphans(a.known())
 			a.watchRanks(now)
 			a.watchNodes(now)
+		case <-a.room:
+			a.takeLines()
 		case e := <-a.cfg.Ending:
 			a.ending(e)
 		case <-a.cfg.Flight:
@@ -235,10 +239,9 @@ func (a *agent) inbound(in rendezvous.Inbound) {
 		return
 	}
 	switch {
+	case in.Alone && a.coord != nil: // which tells this node what follows
+		a.apply(a.coord.Alone(in.From))
 	case in.Alone:
-		if a.coord != nil {
-			a.apply(a.coord.Alone())
-		}
 		a.apply(a.node.Alone())
 	case in.Lost:
 		if a.coord != nil {

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"slices"
 	"time"
 
 	"ebtrain/launch/rendezvous"
@@ -15,6 +16,8 @@ const (
 	gatherRoom = 1 << 20 // bytes that node 0 may not have taken yet
 	gatherWait = 300 * time.Millisecond
 	gatherLast = 1 // in a message's Code: no lines follow
+	// gatherPause is how soon node 0 looks again for room for lines that it has not taken.
+	gatherPause = 20 * time.Millisecond
 )
 
 // forwarder hands the lines of this node to node 0. Whoever uses it locks.
@@ -57,21 +60,55 @@ func (c Config) gathers() bool { return c.Gather && c.Transport != nil }
 func (a *agent) heardLines(in rendezvous.Inbound) bool {
 	switch {
 	case in.Lost:
+		a.takeLost(in.From)
 		a.quiet[in.From] = true
 		a.orphan = a.orphan || in.Coordinator || in.Alone
 		return false
 	case in.Msg.Kind == rendezvous.KindLines && a.coord != nil:
-		a.console.take(in.Msg.Lines)
-		a.cfg.Transport.Send(in.From, rendezvous.Message{Kind: rendezvous.KindTaken, Seq: in.Msg.Seq})
-		if in.Msg.Code == gatherLast {
-			a.quiet[in.From] = true
-		}
+		a.untaken = append(a.untaken, in)
+		a.takeLines()
 		return true
 	case in.Msg.Kind == rendezvous.KindTaken:
 		a.console.taken(in.Msg.Seq)
 		return true
 	}
 	return false
+}
+
+// takeLines takes lines of other nodes while there is room for them. Those that find none
+// stay, for their node shows what node 0 does not say it has taken, and who reads node 0's
+// output slowly would lose them.
+func (a *agent) takeLines() {
+	for len(a.untaken) > 0 && a.console.hasRoom(a.untaken[0].Msg.Lines) {
+		in := a.untaken[0]
+		a.untaken = a.untaken[1:]
+		a.console.take(in.Msg.Lines)
+		a.cfg.Transport.Send(in.From, rendezvous.Message{Kind: rendezvous.KindTaken, Seq: in.Msg.Seq})
+		if in.Msg.Code == gatherLast {
+			a.quiet[in.From] = true
+		}
+	}
+	a.room = nil
+	if len(a.untaken) > 0 {
+		a.room = time.After(gatherPause)
+	}
+}
+
+// takeLost takes the lines of a launcher that is gone, in any case, unless it has come to its
+// end and shown them itself.
+func (a *agent) takeLost(name string) {
+	var own []rendezvous.Line
+	shown := false
+	a.untaken = slices.DeleteFunc(a.untaken, func(in rendezvous.Inbound) bool {
+		if in.From == name {
+			own = append(own, in.Msg.Lines...)
+			shown = shown || in.Msg.Code == gatherLast
+		}
+		return in.From == name
+	})
+	if !shown {
+		a.console.take(own)
+	}
 }
 
 // gatherRest lets the last lines come to node 0, for a moment; on other nodes, all
@@ -87,6 +124,8 @@ func (a *agent) gatherRest() {
 		select {
 		case in := <-a.cfg.Transport.Inbox():
 			a.heardLines(in)
+		case <-a.room:
+			a.takeLines()
 		case <-limit:
 			a.console.keepLines()
 			return
@@ -123,6 +162,24 @@ func (c *console) take(lines []rendezvous.Line) {
 		}
 	}
 	c.emit(false)
+}
+
+// hasRoom says whether lines would be written behind what waits, and not dropped, as there is
+// somebody who reads. A long line has room when nothing waits.
+func (c *console) hasRoom(lines []rendezvous.Line) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	more := 0
+	for _, e := range c.fold.queue {
+		more += len(e.text)
+	}
+	if more == 0 && !c.out[stdout].Waits() && !c.out[stderr].Waits() {
+		return true
+	}
+	for _, l := range lines {
+		more += len(l.Text)
+	}
+	return c.out[stdout].HasRoom(more) && c.out[stderr].HasRoom(more)
 }
 
 // expect makes lines wait for those of so many ranks.

@@ -15,6 +15,9 @@ import (
 const (
 	// lookInterval is how often the ranks are looked at.
 	lookInterval = 250 * time.Millisecond
+	// quietAfter is how long ago a rank must have been seen to write to its page: at the
+	// last look, which may be a little less than lookInterval ago.
+	quietAfter = lookInterval / 2
 	// effortWindow is the time over which a rank must have used effortTicks of
 	// processor time, of a hundredth of a second each, to count as one that
 	// computes: enough for one of thirty processes that share a processor, more
@@ -56,8 +59,12 @@ func (w *watcher) see(c statuspage.Counts, now time.Time) (quiet time.Duration) 
 
 // examine takes what the system says of a quiet rank.
 func (w *watcher) examine(l look, now time.Time) {
-	w.stopped++
-	if l.state != 'T' {
+	if l.state == 'T' {
+		w.stopped++
+	} else {
+		if w.stopped >= stoppedLooks { // that it goes on is a sign of life
+			w.active = now
+		}
 		w.stopped = 0
 	}
 	switch {
@@ -72,7 +79,7 @@ func (w *watcher) examine(l look, now time.Time) {
 
 // vital is what the coordinator is told of the rank.
 func (w *watcher) vital(now time.Time) rendezvous.Vital {
-	return rendezvous.Vital{Quiet: now.Sub(w.moved), Idle: now.Sub(w.active), Stopped: w.stopped >= stoppedLooks, Met: w.counts.Met[:]}
+	return rendezvous.Vital{Quiet: now.Sub(w.moved), Idle: now.Sub(w.active), Halted: w.stopped > 0, Stopped: w.stopped >= stoppedLooks, Met: w.counts.Met[:]}
 }
 
 // watchRanks looks at all ranks that run and tells the coordinator of those
@@ -84,7 +91,7 @@ func (a *agent) watchRanks(now time.Time) {
 			continue
 		}
 		quiet := p.watcher.see(p.page.Counts(), now)
-		if quiet < lookInterval {
+		if quiet < quietAfter {
 			continue
 		}
 		l, err := lookAt(p.cmd.Process.Pid, quiet > effortWindow)

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ebtrain/launch/rendezvous"
 	"ebtrain/launch/statuspage"
 )
 
@@ -124,4 +125,102 @@ func TestFieldsOfProc(t *testing.T) {
 	if n := transferred([]byte("rchar: 100\nwchar: 20\nsyscr: 3\nread_bytes: 4000\n")); n != 120 {
 		t.Errorf("%d bytes", n)
 	}
+}
+
+// twoRanks is a job of two nodes whose ranks are looked at, each at its own times: the first
+// waits for the second in a collective. Times are since both have been stopped.
+type twoRanks struct {
+	coord *rendezvous.Coordinator
+	ranks [2]watcher
+	last  [2]time.Duration // when each has last written to its page
+}
+
+func newTwoRanks(last [2]time.Duration) *twoRanks {
+	j := &twoRanks{coord: rendezvous.NewCoordinator(rendezvous.CoordinatorConfig{Nodes: 2, Job: "job", Self: "a", StuckAfter: 3 * time.Second}), last: last}
+	for _, name := range []string{"a", "b"} {
+		j.coord.Receive(name, rendezvous.Message{Kind: rendezvous.KindRegister, Node: &rendezvous.NodeInfo{Nproc: 1, Want: -1, Nodes: 2}, Command: &rendezvous.Command{}})
+	}
+	for _, name := range []string{"a", "b"} {
+		j.coord.Receive(name, rendezvous.Message{Kind: rendezvous.KindAck})
+	}
+	return j
+}
+
+// look looks at a rank, and says whether that ends the job.
+func (j *twoRanks) look(rank int, at time.Duration, state rune) bool {
+	page := statuspage.Counts{Reports: uint64(min(at, j.last[rank]) + time.Hour)}
+	page.Met[0] = statuspage.Meetings{Begun: 8, Ended: 8}
+	if rank == 0 && at >= j.last[rank] {
+		page.Met[0].Begun++
+	}
+	now := time.Unix(1000, 0).Add(at)
+	w := &j.ranks[rank]
+	if w.see(page, now) < quietAfter {
+		return false
+	}
+	w.examine(look{state: state}, now)
+	v := w.vital(now)
+	v.Rank = rank
+	for _, e := range j.coord.Receive([]string{"a", "b"}[rank], rendezvous.Message{Kind: rendezvous.KindVitals, Vitals: []rendezvous.Vital{v}}) {
+		if s, ok := e.(rendezvous.Send); ok && s.Msg.Kind == rendezvous.KindAbort {
+			return true
+		}
+	}
+	return false
+}
+
+// run looks at both ranks until end; each rank's looks have a phase. It says when the job is
+// ended, if it is.
+func (j *twoRanks) run(phase [2]time.Duration, end time.Duration, state func(rank int, at time.Duration) rune) (time.Duration, bool) {
+	const step = 25 * time.Millisecond
+	for at := -2 * time.Second; at < end; at += step {
+		for rank := range 2 {
+			if (at-phase[rank])%lookInterval == 0 && j.look(rank, at, state(rank, at)) {
+				return at, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// All ranks may be stopped at one moment, and go on one after the other, whenever they are
+// looked at and have last done something: nobody is blamed. One that is stopped alone is found
+// in time.
+func TestAllStopped(t *testing.T) {
+	const until, later, promised = 5 * time.Second, 500 * time.Millisecond, 2 * time.Second
+	all := func(rank int, at time.Duration) rune {
+		if at >= 0 && at < until+time.Duration(rank)*later {
+			return 'T'
+		}
+		return 'S'
+	}
+	alone := func(rank int, at time.Duration) rune {
+		if at >= 0 && rank == 1 {
+			return 'T'
+		}
+		return 'S'
+	}
+	var steps []time.Duration
+	for d := time.Duration(0); d < 2*lookInterval; d += 25 * time.Millisecond {
+		steps = append(steps, d)
+	}
+	var longest time.Duration
+	for _, p0 := range steps[:len(steps)/2] {
+		for _, p1 := range steps[:len(steps)/2] {
+			for _, l0 := range steps {
+				for _, l1 := range steps {
+					phase, last := [2]time.Duration{p0, p1}, [2]time.Duration{-l0, -l1}
+					if at, ended := newTwoRanks(last).run(phase, until+later+time.Second, all); ended {
+						t.Fatalf("looked at %v after each full interval, %v and %v before last at work: the job is ended after %v", phase, l0, l1, at)
+					}
+					at, ended := newTwoRanks(last).run(phase, 2*promised, alone)
+					if !ended || at > promised {
+						t.Fatalf("looked at %v after each full interval, %v and %v before last at work: one is found after %v: %v", phase, l0, l1, at, ended)
+					}
+					longest = max(longest, at)
+				}
+			}
+		}
+	}
+	t.Logf("found after %v at most", longest)
 }
