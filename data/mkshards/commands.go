@@ -114,7 +114,7 @@ func (c command) check(fs *pflag.FlagSet, s *settings) error {
 	if s.testPercent < 0 || s.testPercent > 90 {
 		return cliflag.Usage("%s: --test-percent %d, expected 0 to 90", c.name, s.testPercent)
 	}
-	if err := c.checkCounts(fs); err != nil {
+	if err := cmp.Or(c.checkCounts(fs), checkChosen(fs)); err != nil {
 		return err
 	}
 	return c.checkGeometry(s)
