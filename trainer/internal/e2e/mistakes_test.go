@@ -47,6 +47,8 @@ var mistakes = []mistake{
 	{"unknown device", "", "train --out z --device gpu", 2, `^unknown --device "gpu": want one of auto, cpu, cuda, ref`},
 	{"unknown precision", "", "train --out z --precision f16", 2, `^unknown --precision "f16": want one of f32, tf32, bf16`},
 	{"a precision of GPUs", "EBTRAIN_CUDA_LIBS=-", "train --out z --precision tf32", 1, `--precision tf32: only NVIDIA GPUs multiply in TF32, and --device auto computes on the CPU here \(this machine has no NVIDIA driver\): use --precision f32`},
+	{"a graph of GPUs", "EBTRAIN_CUDA_LIBS=-", "train --out z --cuda-graph on", 1, `^--cuda-graph on: only NVIDIA GPUs capture steps, and --device auto computes on the CPU here \(this machine has no NVIDIA driver\): leave it out`},
+	{"a graph on a processor", "", "train --out z --device cpu --cuda-graph on", 2, `^--cuda-graph on: only NVIDIA GPUs capture steps, and --device cpu computes on the CPU: leave it out`},
 	{"batch of pairs", "", "ddplaunch -nproc 2 train --out z --preset vages-ksd-board --data checkerboard --batch 6", 2, `^--batch 6 gives each of 2 ranks 3 samples, and --algo vages takes samples in groups of 2: want a multiple of 4`},
 	{"latents that know no picture", "", "train --out z --preset lebm-svhn --data synth --posterior-steps 0", 2, `^want --posterior-steps of at least 1, got 0`},
 	{"a prior's chain of no steps", "", "train --out z --preset lebm-svhn --data synth --prior-steps 0", 2, `^--prior-steps 0 leaves the samples of the EBM prior at N\(0, I\): take at least 1, or say --prior gaussian`},
