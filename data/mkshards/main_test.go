@@ -192,7 +192,7 @@ func TestBadInput(t *testing.T) {
 		{"percent of too few", "folder --size 8 --test-percent 10 --src " + good, 1, good + ": 10 percent of its pictures, 2 in all, are none for the split test"},
 		{"synth of nothing", "synth --train 0 --val 0 --test 0", 2, "--train, --val and --test are all 0"},
 		{"synth size", "synth --size 3", 2, "synth: --size is 3, expected 8 to 256"},
-		{"source missing", "folder --src " + filepath.Join(src, "none"), 1, "no such file or directory"},
+		{"source missing", "folder --src " + filepath.Join(src, "none"), 1, "--src: stat " + filepath.Join(src, "none") + ": no such file or directory; give the directory of the pictures, or a zip of them"},
 		{"mnist source is a file", "mnist --src " + file, 1, "not a directory"},
 		{"no pictures", "folder --size 8 --src " + empty, 1, empty + ": no pictures"},
 		{"not a picture", "folder --size 8 --src " + text, 1, filepath.Join(text, "a.jpg") + `: not a JPEG or PNG picture (it begins with "hello, I")`},
