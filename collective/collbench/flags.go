@@ -111,7 +111,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	network := flags.String("network", "auto", "auto: shared memory within a host, TCP between hosts; tcp: TCP between all ranks; namespaces: the same, on hosts made of namespaces, by root")
 	kind := flags.String("collective", "all-reduce", "all-reduce, reduce-scatter, all-gather or broadcast")
 	most := flags.String("max", "64M", "largest `SIZE` in bytes, with K, M or G; all powers of two from 8 B to it are measured")
-	sizes := flags.String("sizes", "", "these `SIZES` instead, such as 4K,256K,64M")
+	sizes := flags.String("sizes", "", "these `SIZES` instead, such as 4K,256K,64M; each is rounded up to what the ranks can cut into equal parts")
 	dtype := flags.String("dtype", "f32", "f32, f64 or bf16")
 	flags.StringVar(&opt.memory, "memory", "alloc", "alloc: reduced where it lies; ordinary: copied in and out")
 	flags.IntVar(&opt.iters, "iters", 2000, "most repetitions for a size")

@@ -46,22 +46,42 @@ func BuiltIn(name string) bool {
 
 // parse reads the name of a built-in data set and its settings.
 func parse(name string) (made, error) {
+	m, err := read(name)
+	return m, misnamed(name, err)
+}
+
+// misnamed is err, of a data set that is made on the fly, as a mistake in its name unless it
+// is one in that of a split.
+func misnamed(name string, err error) error {
+	if _, known := errors.AsType[*data.MisnamedError](err); err == nil || known {
+		return err
+	}
+	return &data.MisnamedError{Err: fmt.Errorf("data set %q: %w", name, err)}
+}
+
+// read is parse without the name in its sentences.
+func read(name string) (made, error) {
 	kind, rest, more := strings.Cut(name, ":")
 	m := builtins[kind]()
 	if !more {
 		return m, nil
 	}
+	given := map[string]bool{}
 	for setting := range strings.SplitSeq(rest, ",") {
 		key, text, whole := strings.Cut(setting, "=")
 		if !whole {
-			return m, fmt.Errorf("data set %q: setting %q, expected key=number", name, setting)
+			return m, fmt.Errorf("setting %q, expected key=number", setting)
 		}
 		set, ok := m.settings[key]
 		if !ok {
-			return m, fmt.Errorf("data set %q: unknown setting %q; known are %s", name, key, strings.Join(slices.Sorted(maps.Keys(m.settings)), ", "))
+			return m, fmt.Errorf("unknown setting %q; known are %s", key, strings.Join(slices.Sorted(maps.Keys(m.settings)), ", "))
 		}
+		if given[key] {
+			return m, fmt.Errorf("setting %q: %s is given twice, expected once", setting, key)
+		}
+		given[key] = true
 		if err := set(text); err != nil {
-			return m, fmt.Errorf("data set %q: setting %q: %w", name, setting, err)
+			return m, fmt.Errorf("setting %q: %w", setting, err)
 		}
 	}
 	return m, nil

@@ -13,7 +13,7 @@ import (
 )
 
 // Open opens a split ("train", "val", "test", …) of the data set called name.
-// Nothing needs closing. A directory that happens to be called synth is
+// Nothing needs closing. A mistake in a name is a *data.MisnamedError. A directory that happens to be called synth is
 // reached as "./synth".
 func Open(name, split string) (data.Source, error) {
 	if BuiltIn(name) {
@@ -21,7 +21,8 @@ func Open(name, split string) (data.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		return m.open(split)
+		src, err := m.open(split)
+		return src, misnamed(name, err)
 	}
 	if name == "" {
 		return nil, fmt.Errorf("no data set named: give the directory of one, or %q for the built-in pictures", Synth)

@@ -17,7 +17,7 @@ type Checkerboard struct {
 // Validate implements Density.
 func (c Checkerboard) Validate() error {
 	if c.Cols < 1 || c.Cols > 1024 {
-		return fmt.Errorf("%d columns, expected 1 to 1024", c.Cols)
+		return fmt.Errorf("cols is %d, expected 1 to 1024", c.Cols)
 	}
 	return nil
 }

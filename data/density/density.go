@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
@@ -37,7 +36,7 @@ const (
 
 // Density is what points are drawn from.
 type Density interface {
-	// Validate reports settings out of range.
+	// Validate reports settings out of range, in a sentence that begins with the name of one.
 	Validate() error
 	// Dim is d, the number of coordinates.
 	Dim() int
@@ -74,7 +73,7 @@ var _ data.Source = (*Set)(nil)
 func Open(c Config, split string) (*Set, error) {
 	k := slices.Index(Splits(), split)
 	if k < 0 {
-		return nil, fmt.Errorf("%v: no split %q; it has %s", c.Density, split, strings.Join(Splits(), ", "))
+		return nil, data.NoSplit(c.Density.String(), split, Splits())
 	}
 	s := &Set{density: c.Density, seed: c.Seed, split: k, n: []int64{c.Train, c.Val, c.Test}[k]}
 	err := c.Density.Validate()
@@ -82,10 +81,10 @@ func Open(c Config, split string) (*Set, error) {
 		err = s.Schema().Validate()
 	}
 	if err == nil {
-		err = s.Layout().Validate()
+		err = data.CheckCount(split, s.n)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%v: split %s: %w", c.Density, split, err)
+		return nil, err
 	}
 	s.spans = s.Layout().Spans()
 	return s, nil

@@ -214,17 +214,17 @@ func TestBadConfig(t *testing.T) {
 	ok := Checkerboard{Cols: 2}
 	for want, f := range map[string]func() (*Set, error){
 		`checkerboard cols=2: no split "dev"; it has train, val, test`: func() (*Set, error) { return Open(Config{Density: ok, Train: 1}, "dev") },
-		"split val: shard 0 has 0 samples":                             func() (*Set, error) { return Open(Config{Density: ok, Train: 1}, "val") },
-		"shard 0 has -1 samples":                                       func() (*Set, error) { return Open(Config{Density: ok, Train: -1}, "train") },
-		"shard 0 has 8589934592 samples":                               func() (*Set, error) { return Open(Config{Density: ok, Train: 1 << 33}, "train") },
-		"0 columns, expected 1 to 1024":                                func() (*Set, error) { return Open(Config{Density: Checkerboard{}, Train: 1}, "train") },
-		"0 coordinates":                                                func() (*Set, error) { return Open(Config{Density: Gauss{Modes: 1, SD: 1}, Train: 1}, "train") },
-		"0 modes":                                                      func() (*Set, error) { return Open(Config{Density: Gauss{D: 1, SD: 1}, Train: 1}, "train") },
-		"2 modes on a line": func() (*Set, error) {
+		"val is 0, expected 1 to 4294967295 samples":                   func() (*Set, error) { return Open(Config{Density: ok, Train: 1}, "val") },
+		"train is -1, expected 1 to":                                   func() (*Set, error) { return Open(Config{Density: ok, Train: -1}, "train") },
+		"train is 8589934592, expected 1 to":                           func() (*Set, error) { return Open(Config{Density: ok, Train: 1 << 33}, "train") },
+		"cols is 0, expected 1 to 1024":                                func() (*Set, error) { return Open(Config{Density: Checkerboard{}, Train: 1}, "train") },
+		"dim is 0, expected 1 to":                                      func() (*Set, error) { return Open(Config{Density: Gauss{Modes: 1, SD: 1}, Train: 1}, "train") },
+		"modes is 0, expected 1 to 1024":                               func() (*Set, error) { return Open(Config{Density: Gauss{D: 1, SD: 1}, Train: 1}, "train") },
+		"dim is 1, expected at least 2 for 2 modes": func() (*Set, error) {
 			return Open(Config{Density: Gauss{D: 1, Modes: 2, Radius: 1, SD: 1}, Train: 1}, "train")
 		},
-		"a radius of 0": func() (*Set, error) { return Open(Config{Density: Gauss{D: 2, Modes: 2, SD: 1}, Train: 1}, "train") },
-		"a standard deviation of NaN": func() (*Set, error) {
+		"radius is 0": func() (*Set, error) { return Open(Config{Density: Gauss{D: 2, Modes: 2, SD: 1}, Train: 1}, "train") },
+		"sd is NaN": func() (*Set, error) {
 			return Open(Config{Density: Gauss{D: 2, Modes: 1, SD: math.NaN()}, Train: 1}, "train")
 		},
 	} {

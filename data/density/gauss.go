@@ -25,15 +25,15 @@ func (g Gauss) Validate() error {
 	positive := func(v float64) bool { return v > 0 && v <= 1e6 } // false of no number
 	switch {
 	case g.D < 1 || g.D > 1<<14:
-		return fmt.Errorf("%d coordinates, expected 1 to %d", g.D, 1<<14)
+		return fmt.Errorf("dim is %d, expected 1 to %d", g.D, 1<<14)
 	case g.Modes < 1 || g.Modes > 1024:
-		return fmt.Errorf("%d modes, expected 1 to 1024", g.Modes)
+		return fmt.Errorf("modes is %d, expected 1 to 1024", g.Modes)
 	case g.Modes > 1 && g.D < 2:
-		return fmt.Errorf("%d modes on a line, expected 1, or 2 coordinates or more", g.Modes)
+		return fmt.Errorf("dim is %d, expected at least 2 for %d modes", g.D, g.Modes)
 	case !positive(g.SD):
-		return fmt.Errorf("a standard deviation of %g, expected more than 0 and at most 1e6", g.SD)
+		return fmt.Errorf("sd is %g, expected more than 0 and at most 1e6", g.SD)
 	case g.Modes > 1 && !positive(g.Radius):
-		return fmt.Errorf("a radius of %g, expected more than 0 and at most 1e6", g.Radius)
+		return fmt.Errorf("radius is %g, expected more than 0 and at most 1e6", g.Radius)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
@@ -22,6 +23,19 @@ type TextFiles struct {
 	Buckets   int // lengths of batches at most
 }
 
+// Validate says what is wrong, as far as no file says it.
+func (f TextFiles) Validate() error {
+	if f.Buckets < 1 || f.Buckets > data.MaxBuckets {
+		return fmt.Errorf("--buckets is %d, expected 1 to %d", f.Buckets, data.MaxBuckets)
+	}
+	for _, p := range []struct{ name, what string }{{"val", f.Val}, {"test", f.Test}} {
+		if n, err := strconv.Atoi(p.what); err == nil && n < 0 {
+			return fmt.Errorf("--%s is %d, expected 0 lines or more, or a file", p.name, n)
+		}
+	}
+	return nil
+}
+
 // part is a split: some lines of files.
 type part struct {
 	name        string
@@ -35,8 +49,8 @@ func Text(ctx context.Context, f TextFiles, w Words) (*Set, error) {
 	if err := w.Validate(); err != nil {
 		return nil, err
 	}
-	if f.Buckets < 1 || f.Buckets > data.MaxBuckets {
-		return nil, fmt.Errorf("%d buckets, expected 1 to %d", f.Buckets, data.MaxBuckets)
+	if err := f.Validate(); err != nil {
+		return nil, err
 	}
 	parts, err := f.parts(ctx)
 	if err != nil {
@@ -134,6 +148,9 @@ func (f TextFiles) parts(ctx context.Context) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
+	if total == 0 {
+		return nil, fmt.Errorf("%s: empty, expected a sentence a line", strings.Join(f.Src, ", "))
+	}
 	test, err := f.part(ctx, "test", f.Test, total)
 	if err != nil {
 		return nil, err
@@ -151,7 +168,7 @@ func (f TextFiles) parts(ctx context.Context) ([]part, error) {
 		train.last = val.first
 	}
 	if train.last < 1 {
-		return nil, fmt.Errorf("%d lines, of which val and test take all: expected some for training", total)
+		return nil, fmt.Errorf("%s: %d lines, of which --val and --test take all: leave some for training", strings.Join(f.Src, ", "), total)
 	}
 	parts := []part{train}
 	for _, p := range []part{val, test} {
@@ -181,8 +198,8 @@ func (f TextFiles) part(ctx context.Context, name, what string, end int) (part, 
 		}
 		return part{name, files, 0, n}, err
 	}
-	if n < 0 || n > end {
-		return part{}, fmt.Errorf("%d lines for %s, expected 0 to %d, or a file", n, name, end)
+	if n > end {
+		return part{}, fmt.Errorf("--%s is %d of the last lines of %s, expected 0 to %d, or a file", name, n, strings.Join(f.Src, ", "), end)
 	}
 	return part{name, nil, end - n, end}, nil
 }

@@ -202,13 +202,17 @@ func TestBadTexts(t *testing.T) {
 		{"missing", TextFiles{Src: []string{good + "x"}}, nil, "no such file"},
 		{"missing split", TextFiles{Src: []string{good}, Val: "nowhere.txt"}, nil, "the split val, a file or a number of lines: stat nowhere.txt: no such file"},
 		{"folder", TextFiles{Src: []string{filepath.Dir(good)}}, nil, "a directory, expected a regular file"},
-		{"nothing", TextFiles{Src: []string{textFile(t, "")}}, nil, "0 lines, of which val and test take all"},
+		{"nothing", TextFiles{Src: []string{textFile(t, "")}}, nil, "text.txt: empty, expected a sentence a line"},
+		{"nothing, some of it for val", TextFiles{Src: []string{textFile(t, "")}, Val: "5"}, nil, "text.txt: empty, expected a sentence a line"},
 		{"only blank", TextFiles{Src: []string{textFile(t, "\n\n")}}, nil, "no line of the training split is a sentence"},
-		{"all for val", TextFiles{Src: []string{good}, Val: "2", Test: "1"}, nil, "3 lines, of which val and test take all"},
-		{"too many", TextFiles{Src: []string{good}, Val: "4"}, nil, "4 lines for val, expected 0 to 3, or a file"},
+		{"all for val", TextFiles{Src: []string{good}, Val: "2", Test: "1"}, nil, "text.txt: 3 lines, of which --val and --test take all: leave some for training"},
+		{"too many", TextFiles{Src: []string{good}, Val: "4"}, nil, "text.txt, expected 0 to 3, or a file"},
 		{"one word", TextFiles{Src: []string{textFile(t, "a a\na b\n")}}, nil, "a vocabulary of 1 words, expected 2 at least"},
 		{"no word", TextFiles{Src: []string{good}}, func(w *Words) { w.MinCount = 4 }, "a vocabulary of 0 words"},
-		{"min count", TextFiles{Src: []string{good}}, func(w *Words) { w.MinCount = 0 }, "words seen 0 times"},
+		{"min count", TextFiles{Src: []string{good}}, func(w *Words) { w.MinCount = 0 }, "--min-count is 0, expected 1 or more"},
+		{"one word at most", TextFiles{Src: []string{good}}, func(w *Words) { w.Most = 1 }, "--max-words is 1, expected 2 to"},
+		{"too many buckets", TextFiles{Src: []string{good}, Buckets: 100000}, nil, "--buckets is 100000, expected 1 to 4"},
+		{"less than no lines", TextFiles{Src: []string{good}, Test: "-1"}, nil, "--test is -1, expected 0 lines or more, or a file"},
 	} {
 		w := usualWords()
 		if tt.w != nil {

@@ -31,7 +31,7 @@ type leaf struct {
 func openTree(ctx context.Context, src string) (*tree, error) {
 	st, err := os.Stat(src)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--src: %w; give the directory of the pictures, or a zip of them", err)
 	}
 	t := &tree{src: src, close: func() error { return nil }}
 	if st.IsDir() {

@@ -27,11 +27,11 @@ type Words struct {
 func (w Words) Validate() error {
 	switch {
 	case w.MinCount < 1:
-		return fmt.Errorf("words seen %d times, expected 1 or more", w.MinCount)
-	case w.Most < 0 || w.Most > data.MaxWords-data.Reserved:
-		return fmt.Errorf("%d words at most, expected 2 to %d, or 0 for all", w.Most, data.MaxWords-data.Reserved)
+		return fmt.Errorf("--min-count is %d, expected 1 or more", w.MinCount)
+	case w.Most < 0 || w.Most == 1 || w.Most > data.MaxWords-data.Reserved:
+		return fmt.Errorf("--max-words is %d, expected 2 to %d, or 0 for all", w.Most, data.MaxWords-data.Reserved)
 	case w.MaxLength < 1 || w.MaxLength > maxSentence:
-		return fmt.Errorf("lines of %d words at most, expected 1 to %d", w.MaxLength, maxSentence)
+		return fmt.Errorf("--max-length is %d, expected 1 to %d", w.MaxLength, maxSentence)
 	}
 	return nil
 }

@@ -114,7 +114,24 @@ func (c command) check(fs *pflag.FlagSet, s *settings) error {
 	if s.testPercent < 0 || s.testPercent > 90 {
 		return cliflag.Usage("%s: --test-percent %d, expected 0 to 90", c.name, s.testPercent)
 	}
+	if err := cmp.Or(c.checkCounts(fs), checkChosen(fs)); err != nil {
+		return err
+	}
 	return c.checkGeometry(s)
+}
+
+// checkCounts reports a number of samples that no split has; 0 leaves the split out.
+func (c command) checkCounts(fs *pflag.FlagSet) error {
+	for _, name := range []string{"train", "val", "test"} {
+		n, err := fs.GetInt64(name)
+		if err != nil || n == 0 { // of text they are files, too
+			continue
+		}
+		if err := data.CheckCount(name, n); err != nil {
+			return cliflag.Usage("%s: --%w, or 0 for none", c.name, err)
+		}
+	}
+	return nil
 }
 
 // checkGeometry sets how pictures are cut and scaled.

@@ -43,7 +43,9 @@ checkerboard:cols=2,seed=0 uses the same points without any files. A split of 0
 samples is left out.
 
   mkshards checkerboard --cols 2 --out shards/checkerboard`,
-			open: func(_ context.Context, s *settings) (*importer.Set, error) { return s.density(s.points.board) },
+			open: func(_ context.Context, s *settings) (*importer.Set, error) {
+				return s.density("checkerboard", s.points.board)
+			},
 		},
 		{
 			name: "gauss", flags: []string{"dim", "modes", "radius", "sd", "seed", "train", "val", "test"}, need: []string{"out"}, usual: ofPoints,
@@ -54,7 +56,7 @@ train --data gauss:modes=8,radius=1,sd=0.1 uses the same points without any
 files. A split of 0 samples is left out.
 
   mkshards gauss --modes 8 --sd 0.1 --out shards/ring`,
-			open: func(_ context.Context, s *settings) (*importer.Set, error) { return s.density(s.points.gauss) },
+			open: func(_ context.Context, s *settings) (*importer.Set, error) { return s.density("gauss", s.points.gauss) },
 		},
 		{
 			name: "synth", flags: []string{"size", "seed", "train", "val", "test"}, need: []string{"out"},
@@ -65,14 +67,20 @@ out.
   mkshards synth --size 32 --out shards/synth`,
 			open: func(_ context.Context, s *settings) (*importer.Set, error) {
 				c := synth.Config{Size: s.geometry.Size.H, Cols: s.geometry.Size.W, Seed: s.seed, Train: s.train, Val: s.val, Test: s.test}
+				if err := c.Validate(); err != nil {
+					return nil, cliflag.Usage("synth: --%w", err)
+				}
 				return s.copied(synth.Splits(), func(split string) (data.Source, error) { return synth.Open(c, split) })
 			},
 		},
 	}
 }
 
-// density are points drawn from d.
-func (s *settings) density(d density.Density) (*importer.Set, error) {
+// density are points drawn from d, for the command of that name.
+func (s *settings) density(name string, d density.Density) (*importer.Set, error) {
+	if err := d.Validate(); err != nil {
+		return nil, cliflag.Usage("%s: --%w", name, err)
+	}
 	c := density.Config{Density: d, Seed: s.seed, Train: s.train, Val: s.val, Test: s.test}
 	return s.copied(density.Splits(), func(split string) (data.Source, error) { return density.Open(c, split) })
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -30,7 +31,20 @@ func (t *text) flags(fs *pflag.FlagSet) {
 	fs.IntVar(&t.words.Most, "max-words", 0, "keep only so many words, the most frequent; 0 keeps all")
 	fs.IntVar(&t.words.MaxLength, "max-length", 200, "words of a line at most; a longer line is a bad one")
 	fs.StringVar(&t.vocabulary, "vocabulary", "", "take the words of another data set, its vocabulary.txt, instead of those of the split train")
-	fs.IntVar(&t.buckets, "buckets", data.MaxBuckets, "number of lengths that batches are padded to, at most")
+	fs.IntVar(&t.buckets, "buckets", data.MaxBuckets, fmt.Sprintf("number of lengths that batches are padded to, at most: 1 to %d", data.MaxBuckets))
+}
+
+// checkChosen reports flags that choose words of the split train, where none are chosen.
+func checkChosen(fs *pflag.FlagSet) error {
+	if f := fs.Lookup("vocabulary"); f == nil || f.Value.String() == "" {
+		return nil
+	}
+	for _, name := range []string{"min-count", "max-words"} {
+		if f := fs.Lookup(name); f.Changed {
+			return cliflag.Usage("text: --%s %s is of no use to --vocabulary, whose words are all taken: leave one of them out", name, f.Value)
+		}
+	}
+	return nil
 }
 
 // sentences is the command for text.
@@ -56,7 +70,8 @@ stops the import, which names it; --on-bad skip leaves it out.
   mkshards text --src sentences.txt --val 500 --test 500 --out shards/snli`,
 		open: func(ctx context.Context, s *settings) (*importer.Set, error) {
 			t := s.text
-			if err := t.words.Validate(); err != nil {
+			files := importer.TextFiles{Src: s.src, Val: t.val, Test: t.test, Buckets: t.buckets}
+			if err := cmp.Or(t.words.Validate(), files.Validate()); err != nil {
 				return nil, cliflag.Usage("text: %w", err)
 			}
 			if t.vocabulary != "" {
@@ -65,7 +80,7 @@ stops the import, which names it; --on-bad skip leaves it out.
 					return nil, fmt.Errorf("--vocabulary: %w", err)
 				}
 			}
-			return importer.Text(ctx, importer.TextFiles{Src: s.src, Val: t.val, Test: t.test, Buckets: t.buckets}, t.words)
+			return importer.Text(ctx, files, t.words)
 		},
 	}
 }

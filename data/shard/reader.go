@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -64,7 +63,7 @@ func Open(dir, split string) (*Reader, error) {
 func newReader(dir, split string, x *Index) (*Reader, error) {
 	p, ok := x.Splits[split]
 	if !ok {
-		return nil, fmt.Errorf("%s: no split %q; it has %s", dir, split, strings.Join(slices.Sorted(maps.Keys(x.Splits)), ", "))
+		return nil, data.NoSplit(dir, split, slices.Sorted(maps.Keys(x.Splits)))
 	}
 	r := &Reader{
 		dir: dir, split: split, index: x, schema: x.Schema.data(), length: int64(p.Samples),

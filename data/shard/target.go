@@ -72,6 +72,9 @@ var shardFile = regexp.MustCompile(`^shard-[0-9]{5,}\.safetensors\.zst$`)
 // strangerIn says what in dir, which holds files, a data set would not have: what
 // is replaced is deleted, and that must be nobody's only copy. "" if dir has nothing else.
 func strangerIn(dir string, files []fs.DirEntry) (string, error) {
+	if _, err := os.Lstat(filepath.Join(dir, IndexName)); errors.Is(err, fs.ErrNotExist) {
+		return "it has no " + IndexName, nil
+	}
 	if is, err := isIndex(filepath.Join(dir, IndexName)); err != nil || !is {
 		return IndexName + " is not that of a data set", err
 	}

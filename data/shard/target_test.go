@@ -22,6 +22,7 @@ func TestForceReplacesDataSetsAlone(t *testing.T) {
 		{"another format", map[string]string{"index.json": `{"inner":{"format":"ebtrain-shards"},"format":"else"}`}, "index.json is not that of a data set"},
 		{"no JSON", map[string]string{"index.json": "format ebtrain-shards"}, "index.json is not that of a data set"},
 		{"empty index", map[string]string{"index.json": ""}, "index.json is not that of a data set"},
+		{"no index", map[string]string{"thesis.txt": "all of it"}, "it has no index.json"},
 		{"a folder for an index", map[string]string{"index.json/": ""}, "index.json is not that of a data set"},
 		{"a file more", map[string]string{"index.json": index, shard: "", "thesis.txt": "all of it"}, "thesis.txt"},
 		{"a folder more", map[string]string{"index.json": index, shard: "", "notes/a.txt": "all of it"}, filepath.Join("notes", "a.txt")},

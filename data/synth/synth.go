@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"ebtrain/data"
 	"ebtrain/data/safetensors"
@@ -53,20 +52,33 @@ type Set struct {
 
 var _ data.Source = (*Set)(nil)
 
+// Validate reports a size out of range.
+func (c Config) Validate() error {
+	if size := c.size(); !size.Within(8, 256) {
+		return fmt.Errorf("size is %v, expected 8 to 256", size)
+	}
+	return nil
+}
+
+// size is that of a picture.
+func (c Config) size() data.Size {
+	rows := cmp.Or(c.Size, 32)
+	return data.Size{H: rows, W: cmp.Or(c.Cols, rows)}
+}
+
 // Open makes a split.
 func Open(c Config, split string) (*Set, error) {
 	k := slices.Index(Splits(), split)
 	if k < 0 {
-		return nil, fmt.Errorf("synth: no split %q; it has %s", split, strings.Join(Splits(), ", "))
+		return nil, data.NoSplit("synth", split, Splits())
 	}
-	s := &Set{size: data.Square(cmp.Or(c.Size, 32)), seed: c.Seed, split: uint16(k)}
-	s.size.W = cmp.Or(c.Cols, s.size.W)
+	s := &Set{size: c.size(), seed: c.Seed, split: uint16(k)}
 	s.n = []int64{cmp.Or(c.Train, 8192), cmp.Or(c.Val, 1024), cmp.Or(c.Test, 1024)}[k]
-	if !s.size.Within(8, 256) {
-		return nil, fmt.Errorf("synth: size %v, expected 8 to 256", s.size)
+	if err := c.Validate(); err != nil {
+		return nil, err
 	}
-	if err := s.Layout().Validate(); err != nil {
-		return nil, fmt.Errorf("synth: split %s: %w", split, err)
+	if err := data.CheckCount(split, s.n); err != nil {
+		return nil, err
 	}
 	s.spans = s.Layout().Spans()
 	return s, nil

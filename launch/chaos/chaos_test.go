@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -62,11 +64,26 @@ func TestUsage(t *testing.T) {
 		{"--hosts 2", "want at least one time, and 3 to 9 hosts"},
 		{"--hosts 5", "whose ranks share a batch of 24 equally"},
 		{"--crowd 16,2", "--crowd 2: want 3 to 1024 launchers"},
+		{"--short --times 3", "--times 3 is of no use to --short"},
+		{"--short --hosts 4", "--hosts 4 is of no use to --short"},
+		{"--only kill --crowd 5", "--crowd is for the trial crowd, which is not done"},
+		{"--only kill --forecast", "--forecast is for the trial crowd, which is not done"},
+		{"--short --forecast", "--forecast is for the trial crowd"},
 		{"x", "x"},
 	} {
 		if _, err := parse(strings.Fields(tt.args), os.Stdout); err == nil || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v", tt.args, err)
 		}
+	}
+}
+
+// A report that cannot be written is found out before the trials, not after them.
+func TestReportIsCheckedFirst(t *testing.T) {
+	t.Setenv("PATH", "") // nothing is started
+	file := filepath.Join(t.TempDir(), "none", "x.md")
+	err := run(t.Context(), []string{"--only", "kill", "--report", file}, io.Discard, io.Discard)
+	if err == nil || !strings.HasPrefix(err.Error(), "--report: open "+file+": no such file or directory: give another file") {
+		t.Error(err)
 	}
 }
 

@@ -95,6 +95,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if err := program.Parse(fs, args, stdout); err != nil {
 		return o, err
 	}
+	if err := o.ofNoUse(fs); err != nil {
+		return o, err
+	}
 	if o.short {
 		o.times, o.hosts, o.nproc = 1, 3, 1
 	}
@@ -114,6 +117,22 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
+// ofNoUse reports flags that were given to no effect.
+func (o options) ofNoUse(fs *pflag.FlagSet) error {
+	for _, name := range []string{"times", "hosts", "nproc"} {
+		if o.short && fs.Changed(name) {
+			return cliflag.Usage("--%s %s is of no use to --short, which has its own: leave one of them out", name, fs.Lookup(name).Value)
+		}
+	}
+	crowded := slices.Contains(o.only, "crowd") || len(o.only) == 0 && !o.short
+	for _, name := range []string{"crowd", "forecast"} {
+		if !crowded && fs.Changed(name) {
+			return cliflag.Usage("--%s is for the trial crowd, which is not done: leave it out, or say --only crowd", name)
+		}
+	}
+	return nil
+}
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stdout)
 	if err != nil {
@@ -121,6 +140,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	}
 	self, err := os.Executable()
 	if err != nil {
+		return err
+	}
+	if err := checkReport(o.report); err != nil {
 		return err
 	}
 	w := &workshop{options: o, ctx: ctx, self: self}
@@ -171,6 +193,17 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return fmt.Errorf("not as it must be: %s", strings.Join(bad, ", "))
 	}
 	return context.Cause(ctx)
+}
+
+// checkReport reports, before the trials, a file that nothing can be appended to.
+func checkReport(path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := appendTo(path, ""); err != nil {
+		return fmt.Errorf("--report: %w: give another file", err)
+	}
+	return nil
 }
 
 func appendTo(path, text string) error {

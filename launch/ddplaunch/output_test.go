@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -198,4 +200,34 @@ func TestSaidBefore(t *testing.T) {
 	}
 	_, out = run1(t, "-nproc", "2", "sh", "-c", `[ $RANK = 0 ] || sleep 1; echo warning >&2; exit 75`)
 	want(t, out, "[0] warning\n", "[1] warning\n")
+}
+
+// Output that cannot be written ends the job, cleanly, and not as one that is to be tried
+// again: the exit status and a sentence say why.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer func() { _ = full.Close() }() // nothing is in it
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var says strings.Builder
+	cmd := exec.CommandContext(ctx, self, "-nproc", "2", "sh", "-c", `trap "touch $0/clean$RANK; exit 75" TERM; while :; do echo x; sleep 0.01; done`, dir)
+	cmd.Env = append(env.Without(os.Environ()), roleVar+"=launcher")
+	cmd.Stdout, cmd.Stderr = full, &says
+	_ = cmd.Run() // its exit status is looked at
+	if code := cmd.ProcessState.ExitCode(); code != 1 || strings.Contains(says.String(), "SIGPIPE") {
+		t.Errorf("exit code %d, want 1; it said\n%s", code, &says)
+	}
+	want(t, says.String(), "ddplaunch: write the ranks' output: write /dev/stdout: no space left on device\n")
+	if clean, err := filepath.Glob(filepath.Join(dir, "clean*")); len(clean) != 2 {
+		t.Errorf("ranks that ended cleanly: %q, %v", clean, err)
+	}
 }

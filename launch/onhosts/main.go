@@ -91,6 +91,11 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	if err != nil {
 		return err
 	}
+	if name := o.command[0]; !strings.Contains(name, "{") { // else it is another on each host
+		if _, err := exec.LookPath(name); err != nil {
+			return cliflag.Usage("program %q cannot be run: %w: give its path, or one on PATH", name, errors.Unwrap(err))
+		}
+	}
 	net, err := netns.New(o.hosts, 0)
 	if err != nil {
 		return err

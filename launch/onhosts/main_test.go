@@ -34,6 +34,20 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// A program that is nowhere is one mistake, whatever the number of hosts, and found out
+// before there are any.
+func TestNoProgram(t *testing.T) {
+	for name, want := range map[string]string{
+		"no-such-program": `program "no-such-program" cannot be run: executable file not found in $PATH: give its path, or one on PATH`,
+		"./nope":          `program "./nope" cannot be run: stat ./nope: no such file or directory: give its path, or one on PATH`,
+	} {
+		err := run(t.Context(), []string{"--hosts", "2", name}, os.Environ(), io.Discard, io.Discard)
+		if _, usage := errors.AsType[*cliflag.UsageError](err); !usage || err.Error() != want {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
 // lines are what several processes write at once.
 type lines struct {
 	mu sync.Mutex

@@ -100,6 +100,8 @@ type agent struct {
 	behind  map[int]bool          // ranks, by pid, that do not end
 	signs   *signs                // of life, of other nodes
 
+	unwritten bool // the output cannot be written, though somebody reads it
+
 	events chan func()   // posted by other goroutines
 	quit   chan struct{} // closed when Run takes no more events
 	soon   []func()      // to be done before the next event
@@ -167,7 +169,7 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if gerr := a.guard.Close(); gerr != nil {
 		cfg.Log.Warn("the guard has ended before the job, which does not matter any more", "error", gerr)
 	}
-	return a.finish.Code, err
+	return a.code(), err
 }
 
 // loop handles events until the node's state machine is finished.

@@ -2,7 +2,6 @@ package supervise
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -121,7 +120,7 @@ func (c *console) flush() error {
 	if err == nil || c.tty {
 		return nil
 	}
-	return fmt.Errorf("write the ranks' output: %w", err)
+	return unwritten(err)
 }
 
 func (c *console) finish() {

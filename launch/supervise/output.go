@@ -1,30 +1,59 @@
 package supervise
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/env"
+	"ebtrain/launch/exitcode"
+	"ebtrain/launch/rendezvous"
 )
 
 // How a rank's output comes to the console and its file, and what a rank is told of
 // the terminal.
 
 // watchReader stops the ranks when whoever read the output has gone (ddplaunch |
-// head), like any program would. A terminal that goes away says so by SIGHUP.
+// head), like any program would, and when the output cannot be written for another reason,
+// such as a full disk. A terminal that goes away says so by SIGHUP.
 func (a *agent) watchReader() {
 	if a.cfg.TTY {
 		return
 	}
+	var err error
 	select {
 	case <-a.cfg.Stdout.Failed():
+		err = a.cfg.Stdout.Flush()
 	case <-a.cfg.Stderr.Failed():
+		err = a.cfg.Stderr.Flush()
 	case <-a.quit:
 		return
 	}
-	a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
+	if errors.Is(err, unix.EPIPE) {
+		a.post(func() { a.apply(a.node.Interrupt("SIGPIPE", int(unix.SIGPIPE))) })
+		return
+	}
+	a.post(func() {
+		a.unwritten = true
+		a.console.say(unwritten(err).Error() + ": the job is stopped")
+		a.apply(a.node.Interrupt("SIGTERM", int(unix.SIGTERM)))
+	})
+}
+
+// unwritten says that the ranks' output could not be written.
+func unwritten(err error) error { return fmt.Errorf("write the ranks' output: %w", err) }
+
+// code is the exit code: one that asks for another try, or that of a request to stop, is
+// none where the output cannot be written, since that would fail again.
+func (a *agent) code() int {
+	c := a.finish.Cause
+	if a.unwritten && (a.finish.Code == exitcode.Requeue || c != nil && c.Kind == rendezvous.CauseStopped) {
+		return exitcode.Failed
+	}
+	return a.finish.Code
 }
 
 // environ is the environment of a rank. No file is waited for after until.

@@ -8,7 +8,7 @@ import (
 
 // Kinds says to a user whose data do not fit which presets of a method take them:
 // a model is set up for vectors (1×1×d) of any length, or for pictures.
-type Kinds struct{ Vectors, Pictures string }
+type Kinds struct{ Algo, Vectors, Pictures string }
 
 // IsVector says whether samples of so many channels and rows are vectors.
 func IsVector(c, h int) bool { return c == 1 && h == 1 }
@@ -17,9 +17,9 @@ func IsVector(c, h int) bool { return c == 1 && h == 1 }
 func (k Kinds) Fit(c, h int, d data.Schema) error {
 	switch mine, theirs := IsVector(c, h), IsVector(d.C, d.H); {
 	case mine && !theirs:
-		return fmt.Errorf("this preset trains on vectors (1x1xd), not on pictures: give --data of vectors (checkerboard), or take a preset for pictures (%s)", k.Pictures)
+		return fmt.Errorf("--algo %s is set up for vectors (1x1xd), not for pictures: give --data of vectors (checkerboard), or take one of the presets for pictures (--preset %s)", k.Algo, k.Pictures)
 	case !mine && theirs:
-		return fmt.Errorf("this preset trains on pictures, not on vectors (1x1xd): give --data of pictures (frey), or take a preset for vectors (%s)", k.Vectors)
+		return fmt.Errorf("--algo %s is set up for pictures, not for vectors (1x1xd): give --data of pictures (frey), or take one of the presets for vectors (--preset %s)", k.Algo, k.Vectors)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (o *options) openData() (data.Source, error) {
 	if name == "" {
 		name = dataset.Synth
 	}
-	src, err := dataset.Open(name, o.settings.Split)
+	src, err := chosen.Open(name, o.settings.Split)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (o *options) openData() (data.Source, error) {
 		wants, ok := errors.AsType[*algo.Misfit](o.model.Clone().Fit(src.Schema()))
 		if ok && wants.H > 0 && wants.W > 0 {
 			name = fmt.Sprintf("%s:size=%v", dataset.Synth, data.Size{H: wants.H, W: wants.W})
-			if src, err = dataset.Open(name, o.settings.Split); err != nil {
+			if src, err = chosen.Open(name, o.settings.Split); err != nil {
 				return nil, err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"ebtrain/data"
+	"ebtrain/data/safetensors"
 	"ebtrain/trainer/algo"
 )
 
@@ -74,6 +75,25 @@ func TestMisfitNotSquare(t *testing.T) {
 		err := misfit(tt.name, data.Schema{C: 1, H: tt.h, W: tt.w}, wants)
 		if !strings.HasSuffix(err.Error(), tt.want) {
 			t.Errorf("%v, want …%s", err, tt.want)
+		}
+	}
+}
+
+// Who has named no preset is told of the method, and which presets take such data.
+func TestFitNamesMethodAndPresets(t *testing.T) {
+	pictures := data.Schema{C: 1, H: 28, W: 20, DType: safetensors.U8}
+	for method, want := range map[string]string{
+		"bism":  "--preset bism-frey, bism-mnist",
+		"sm":    "--preset sm-frey, mdsm-mnist",
+		"vages": "--preset vages-frey, vages-mnist",
+	} {
+		s, err := Begin(method, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = "--data frey holds 28x20 pictures, and --algo " + method + " is set up for vectors (1x1xd), not for pictures: give --data of vectors (checkerboard), or take one of the presets for pictures (" + want + ")"
+		if err := Fit(s.Preset.Config.Clone(), method, "frey", pictures); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
 		}
 	}
 }

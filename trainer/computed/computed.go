@@ -35,5 +35,5 @@ func (f *Flags) Define(fs *pflag.FlagSet) {
 
 // Check reports values that no machine can have.
 func (f *Flags) Check() error {
-	return errors.Join(device.Check(f.Device, f.Precision, f.Threads), device.CheckGraph(f.Graph))
+	return errors.Join(device.Check(f.Device, f.Precision, f.Threads), device.CheckGraph(f.Device, f.Graph))
 }

@@ -4,6 +4,7 @@
 package device
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -86,14 +87,22 @@ func Check(device, precision string, threads int) error {
 	return nil
 }
 
+// errGraph is the answer to a graph of steps on a processor; why is as that of errTF32.
+func errGraph(device, why string) error {
+	return fmt.Errorf("--cuda-graph on: only NVIDIA GPUs capture steps, and --device %s computes on the CPU%s: leave it out", device, why)
+}
+
 // errTF32 is the answer to TF32 on a processor; why says why there is no GPU, if that
 // was looked for.
 func errTF32(device, why string) error {
 	return fmt.Errorf("--precision tf32: only NVIDIA GPUs multiply in TF32, and --device %s computes on the CPU%s: use --precision f32", device, why)
 }
 
-// CheckGraph reports a --cuda-graph that there is not.
-func CheckGraph(graph string) error {
+// CheckGraph reports a --cuda-graph that there is not, or that no processor has.
+func CheckGraph(device, graph string) error {
+	if graph == On && (device == "cpu" || device == "ref") {
+		return errGraph(device, "")
+	}
 	if !slices.Contains(strings.Split(Graphs, ", "), graph) {
 		return fmt.Errorf("unknown --cuda-graph %q: want one of %s", graph, Graphs)
 	}
@@ -105,6 +114,9 @@ func CheckGraph(graph string) error {
 // then says why.
 func Open(c Config) (exec.Backend, error) {
 	if err := Check(c.Device, c.Precision, c.Threads); err != nil {
+		return nil, err
+	}
+	if err := CheckGraph(c.Device, cmp.Or(c.Graph, Auto)); err != nil {
 		return nil, err
 	}
 	switch c.Device {
@@ -124,6 +136,8 @@ func Open(c Config) (exec.Backend, error) {
 		return nil, fmt.Errorf("--device cuda: %w: use --device cpu, or auto", absent)
 	case c.Precision == TF32:
 		return nil, errTF32("auto", " here ("+short(absent)+")")
+	case c.Graph == On:
+		return nil, errGraph("auto", " here ("+short(absent)+")")
 	}
 	host, err := openCPU(c)
 	if err != nil {

@@ -84,6 +84,22 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// A graph of steps is for GPUs.
+func TestNoGraphOnProcessors(t *testing.T) {
+	for device, want := range map[string]string{
+		"cpu": "--device cpu computes on the CPU: leave it out", "ref": "--device ref computes on the CPU: leave it out",
+		"auto": "--device auto computes on the CPU here (this machine has no NVIDIA driver): leave it out",
+	} {
+		_, err := Open(Config{Device: device, Precision: F32, Threads: 1, LocalRanks: 1, Graph: On})
+		if err == nil || err.Error() != "--cuda-graph on: only NVIDIA GPUs capture steps, and "+want {
+			t.Errorf("%s: %v", device, err)
+		}
+	}
+	if err := CheckGraph("cpu", Off); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNotice says which device auto has taken, and why it is no GPU.
 func TestNotice(t *testing.T) {
 	b, err := Open(Config{Device: "auto", Precision: F32, Threads: 1})

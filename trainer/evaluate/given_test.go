@@ -33,11 +33,11 @@ func mustDraw(t *testing.T, e *evaluation) (x []float32, note string) {
 	return s.X, note
 }
 
-// nearest are, for each sample, the number of the nearest picture of a split, and how far
+// nearest are, for each sample, the number of the nearest training picture, and how far
 // any value is from it at most.
-func nearest(t *testing.T, x []float32, split string) (of []int, far float64) {
+func nearest(t *testing.T, x []float32) (of []int, far float64) {
 	t.Helper()
-	real := read(t, split).X
+	real := read(t, "train").X
 	for one := range slices.Chunk(x, 192) {
 		best, at := math.Inf(1), 0
 		for i := 0; i < len(real); i += 192 {
@@ -63,7 +63,7 @@ func TestGivenLatents(t *testing.T) {
 	if want := "samples have the latents of random pictures of " + figures + "/train (--given)"; note != want {
 		t.Errorf("it says %q, want %q", note, want)
 	}
-	of, far := nearest(t, x, "train")
+	of, far := nearest(t, x)
 	if far > 0.02 {
 		t.Errorf("a value is %v from the nearest picture's", far)
 	}
@@ -72,17 +72,17 @@ func TestGivenLatents(t *testing.T) {
 	}
 	e.o.batch, e.o.samples = 20, 30
 	fewer, _ := mustDraw(t, e)
-	if again, _ := nearest(t, fewer, "train"); !slices.Equal(again, of[:30]) {
+	if again, _ := nearest(t, fewer); !slices.Equal(again, of[:30]) {
 		t.Errorf("fewer samples, more at a time, are of %v, want %v", again, of[:30])
 	}
 	e.o.seed++
 	other, _ := mustDraw(t, e)
-	if again, _ := nearest(t, other, "train"); slices.Equal(again, of[:30]) {
+	if again, _ := nearest(t, other); slices.Equal(again, of[:30]) {
 		t.Error("two seeds choose the same pictures")
 	}
 	e.o.latents = false
 	own, note := mustDraw(t, e)
-	if _, far := nearest(t, own, "train"); far < 0.5 || note != "" {
+	if _, far := nearest(t, own); far < 0.5 || note != "" {
 		t.Errorf("the model's own samples are %v from pictures, %q", far, note)
 	}
 }

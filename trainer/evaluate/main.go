@@ -6,9 +6,10 @@ import (
 	"os"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/chosen"
 )
 
 func main() {
 	err := run(context.Background(), os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
-	os.Exit(cliflag.Exit("evaluate", err, os.Stderr))
+	os.Exit(cliflag.Exit("evaluate", chosen.Misnamed(err), os.Stderr))
 }

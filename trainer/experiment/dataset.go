@@ -271,6 +271,9 @@ func besides(said []string, e plan.Experiment) ([]string, error) {
 func folders(flag string, said []string, sets []plan.DataSet, what string) (map[string]string, error) {
 	given := map[string]string{}
 	for _, s := range said {
+		if len(sets) == 0 {
+			return nil, cliflag.Usage("--%s %s: %s no data sets that are given by name: leave it out", flag, s, what)
+		}
 		name, dir, ok := strings.Cut(s, "=")
 		known := slices.ContainsFunc(sets, func(d plan.DataSet) bool { return d.Name == name })
 		if !ok || dir == "" || !known {

@@ -17,6 +17,7 @@ import (
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/run/picture"
 	"ebtrain/trainer/trained"
@@ -70,7 +71,7 @@ type options struct {
 
 func main() {
 	err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)
-	os.Exit(cliflag.Exit("sample", err, os.Stderr))
+	os.Exit(cliflag.Exit("sample", chosen.Misnamed(err), os.Stderr))
 }
 
 func parse(args []string, stdout io.Writer) (options, error) {

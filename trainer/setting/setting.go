@@ -32,6 +32,7 @@ type Setting struct {
 	Help  string
 	Place string // title of the group that help shows it in
 
+	usual string // its value as it was added
 	kind  string // of value, for help: "int", "float64", "string", "bool"
 	show  func() string
 	read  func(text string) error // reports only text that is no such value
@@ -51,6 +52,7 @@ func (s *Setting) Type() string { return s.kind }
 type Set struct {
 	all   []*Setting
 	place string
+	idle  []idle
 	after []func() error
 }
 
@@ -63,7 +65,8 @@ func (s *Set) All() []*Setting { return s.all }
 // Then runs f in Finish, after all values are known and in range.
 func (s *Set) Then(f func() error) { s.after = append(s.after, f) }
 
-// Finish reports the first value out of its range, and runs what Then was given.
+// Finish reports the first value out of its range, runs what Then was given, and reports a
+// value that was changed to no effect.
 func (s *Set) Finish() error {
 	for _, one := range s.all {
 		if one.check == nil {
@@ -78,7 +81,7 @@ func (s *Set) Finish() error {
 			return err
 		}
 	}
-	return nil
+	return s.checkIdle()
 }
 
 // Text is a setting that the method reads itself: show writes its value, read
@@ -91,7 +94,7 @@ func (s *Set) Text(name, help string, show func() string, read func(text string)
 }
 
 func (s *Set) add(one Setting) {
-	one.Place = s.place
+	one.Place, one.usual = s.place, one.show()
 	s.all = append(s.all, &one)
 }
 

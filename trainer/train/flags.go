@@ -171,8 +171,12 @@ func (o *options) complete() error {
 	return nil
 }
 
-// checkScores reports bfloat16 for losses that are of scores.
+// checkScores reports bfloat16 for losses that are of scores, and leave for it where there
+// is none.
 func (o *options) checkScores() error {
+	if o.bf16Scores && o.how.Precision == device.F32 {
+		return fmt.Errorf("--allow-bf16-scores is of no use to --precision %s: leave it out, or say --precision %s", device.F32, device.BF16)
+	}
 	c, ok := o.model.(algo.ScoreLosses)
 	if o.how.Precision == device.F32 || o.bf16Scores || !ok || !c.ScoreLosses() {
 		return nil

@@ -140,7 +140,7 @@ func follow(saved *rundir.Config, args []string, stdout io.Writer) (*options, *p
 // openData opens the data set, fits the networks to its pictures, and so
 // completes the settings.
 func openData(o *options) (data.Source, error) {
-	src, err := dataset.Open(o.data, o.settings.Split)
+	src, err := chosen.Open(o.data, o.settings.Split)
 	if err != nil && o.was != nil {
 		return nil, fmt.Errorf("%w; if the data of the run in %s have moved, say where they are with --data", err, o.out)
 	}

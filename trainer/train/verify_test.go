@@ -64,4 +64,8 @@ func TestScoresInBF16(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", c.args, err, c.want)
 		}
 	}
+	const want = "--allow-bf16-scores is of no use to --precision f32: leave it out, or say --precision bf16"
+	if _, _, err := parse(strings.Fields("--algo sm --allow-bf16-scores --out a --device cpu"), io.Discard); err == nil || err.Error() != want {
+		t.Errorf("in float32: %v, want %q", err, want)
+	}
 }

@@ -112,6 +112,14 @@ func TestBadSettings(t *testing.T) {
 		{"bism-frey", "model", "rbm", `unknown --model "rbm": want grbm or eblvm`},
 		{"bism-frey", "inner", "rmsprop", "want adam or sgd"},
 		{"bism-frey", "sigma", "0", "want --sigma above 0"},
+		{"bism-frey", "sigma-min", "0.2", "--sigma-min 0.2 is of no use to --objective dsm: leave it out, or say --objective mdsm"},
+		{"bism-frey", "sigma0", "0.2", "--sigma0 0.2 is of no use to --objective dsm"},
+		{"bism-frey", "sigma-grid", "linear", "--sigma-grid linear is of no use to --objective dsm"},
+		{"bism-frey", "width", "8", "--width 8 is of no use to --model grbm: leave it out, or say --model eblvm"},
+		{"bism-frey", "depth", "3", "--depth 3 is of no use to --model grbm"},
+		{"bism-frey", "posterior-width", "8", "--posterior-width 8 is of no use to --model grbm"},
+		{"bism-frey", "sample-share", "0.5", "--sample-share 0.5 is of no use to --model grbm"},
+		{"bism-frey", "schedule-steps", "5", "--schedule-steps 5 is of no use to --schedule constant: leave it out, or say --schedule cosine"},
 		{"bism-mnist", "sigma-min", "4", "want noise levels that rise from above 0, got 4 to 3: --sigma-max must be above --sigma-min"},
 		{"bism-mnist", "schedule-steps", "0", "at least one step"},
 		{"bism-mnist", "inner-lr", "-1", "want --inner-lr of at least 0"},
@@ -159,8 +167,8 @@ func TestFit(t *testing.T) {
 		data   data.Schema
 		want   string
 	}{
-		{"bism-board-dsm", pictures, "take a preset for pictures (bism-frey"},
-		{"bism-frey", vectors, "take a preset for vectors (bism-board-dsm"},
+		{"bism-board-dsm", pictures, "take one of the presets for pictures (--preset bism-frey"},
+		{"bism-frey", vectors, "take one of the presets for vectors (--preset bism-board-dsm"},
 		{"bism-mnist", vectors, "--model eblvm takes pictures, not vectors"},
 		{"bism-mnist", pictures, "--model eblvm takes 32x32"},
 		{"bism-board-dsm", data.Schema{C: 1, H: 1, W: 9, DType: safetensors.F32}, ""},

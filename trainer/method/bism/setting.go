@@ -19,7 +19,7 @@ func (c *Config) Settings(s *setting.Set) {
 
 	s.Place(setting.Losses)
 	setting.Word(s, "objective", &c.Objective, objectives(), "score matching of the upper level: dsm (denoising), ssm (sliced) or mdsm (denoising at many noise levels)")
-	c.Noise.Settings(s)
+	c.Noise.Settings(s, &c.Objective)
 	setting.Word(s, "lower", &c.Lower, latent.Divergences(), "divergence of the lower level: kl, or fisher for continuous latents")
 	s.Float("temperature", &c.Temperature, setting.Positive, "of Gumbel-softmax samples of Bernoulli latents")
 	s.Int("lower-steps", &c.LowerSteps, 0, maxSteps, "K, steps of the lower level that are kept; with 0 the posterior never changes")
@@ -31,5 +31,6 @@ func (c *Config) Settings(s *setting.Set) {
 	setting.Word(s, "inner", &c.Inner, rules(), "optimiser of the lower level: adam, or sgd (plain descent)")
 	s.Float("inner-lr", &c.InnerLR, setting.AtLeast0, "learning rate of the posterior; 0 is that of --lr")
 
+	setting.For(s, "model", &c.Net.Kind, latent.EBLVM, "sample-share")
 	s.Then(c.validateSettings)
 }

@@ -93,7 +93,6 @@ func (c *Config) Clone() algo.Config { own := *c; return &own }
 
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
-	usual := *c
 	s.Place(setting.Trained)
 	c.Machine.Settings(s)
 	s.Float("rho", &c.Rho, setting.AtLeast0, "deviation of the model's parameters from those of N(0, I)")
@@ -106,27 +105,7 @@ func (c *Config) Settings(s *setting.Set) {
 	c.Adam.Settings(s)
 	s.Float("lr-decay", &c.Adam.Decay, setting.Factor, "factor on the learning rates after each epoch")
 	s.Then(c.Validate)
-	s.Then(func() error { return c.ofNoUse(usual) })
-}
-
-// ofNoUse reports what was changed of a variational estimate that there is not.
-func (c *Config) ofNoUse(usual Config) error {
-	if c.Estimator == Variational {
-		return nil
-	}
-	for _, one := range []struct {
-		name     string
-		got, was any
-	}{
-		{"particles", c.Particles, usual.Particles},
-		{"lower-steps", c.LowerSteps, usual.LowerSteps},
-		{"temperature", c.Temperature, usual.Temperature},
-	} {
-		if one.got != one.was {
-			return fmt.Errorf("--%s %v is of no use to --estimator %s: leave it out, or say --estimator %s", one.name, one.got, c.Estimator, Variational)
-		}
-	}
-	return nil
+	setting.For(s, "estimator", &c.Estimator, Variational, "particles", "lower-steps", "temperature")
 }
 
 // Fit takes vectors of the preset's length.

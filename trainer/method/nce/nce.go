@@ -80,7 +80,6 @@ func (c *Config) Clone() algo.Config { own := *c; return &own }
 
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
-	usual := *c
 	s.Place(setting.Trained)
 	c.Machine.Settings(s)
 	s.Place(setting.Losses)
@@ -91,27 +90,12 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Place(setting.Optimisers)
 	c.Adam.Settings(s)
 
-	s.Then(func() error { return c.ofNoUse(usual) })
-}
-
-// ofNoUse reports what was changed of the variational kind where it is not trained.
-func (c *Config) ofNoUse(usual Config) error {
-	if c.Variational {
-		return nil
-	}
-	for _, one := range []struct {
-		name     string
-		got, was any
-	}{
-		{"posterior-steps", c.PosteriorSteps, usual.PosteriorSteps},
-		{"noise-latents", c.NoiseLatents, usual.NoiseLatents},
-		{"temperature", c.Temperature, usual.Temperature},
-	} {
-		if one.got != one.was {
-			return fmt.Errorf("--%s %v is of no use to NCE, which has no posterior: leave it out, or say --variational", one.name, one.got)
+	s.Idle(func() string {
+		if c.Variational {
+			return ""
 		}
-	}
-	return nil
+		return "NCE, which has no posterior"
+	}, "--variational", "posterior-steps", "noise-latents", "temperature")
 }
 
 // Fit takes pictures of any size as vectors, unless the config has sizes.

@@ -9,7 +9,7 @@ import (
 // vectors of any length, and one for pictures pictures of any size; an EBM
 // takes square pictures that can be halved three times, whatever it was set up for.
 func (c *Config) Fit(s data.Schema) error {
-	presets := algo.Kinds{Vectors: "sm-board-ssm, sm-board-dsm", Pictures: "sm-frey, mdsm-mnist"}
+	presets := algo.Kinds{Algo: "sm", Vectors: "sm-board-ssm, sm-board-dsm", Pictures: "sm-frey, mdsm-mnist"}
 	var err error
 	if c.Net.Kind == EBM {
 		err = presets.FitSquare(string(EBM), s)

@@ -27,10 +27,13 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Place(setting.Losses)
 	setting.Word(s, "objective", &c.Objective, objectives(), "loss: ssm (sliced score matching, or its mean: see --trace), dsm (denoising) or mdsm (denoising at many noise levels)")
 	setting.Word(s, "trace", &c.Trace, traces(), "ssm: the trace of the score's derivative: exact, which a grbm has in closed form, or sliced, along one random direction")
-	c.Noise.Settings(s)
+	c.Noise.Settings(s, &c.Objective)
 
 	s.Place(setting.Optimisers)
 	c.Scheduled.Settings(s, "learning rate")
 
+	setting.For(s, "model", &c.Net.Kind, GRBM, "hidden")
+	setting.For(s, "model", &c.Net.Kind, EBM, "width", "depth", "sample-share")
+	setting.For(s, "objective", &c.Objective, SSM, "trace")
 	s.Then(c.validateSettings)
 }

@@ -125,6 +125,10 @@ func TestBadInputs(t *testing.T) {
 			t.Errorf("--%s %s: %v, want %q", tt.flag, tt.value, err, tt.want)
 		}
 	}
+	err := algotest.Given(mimicry(32, 5, optim.Linear), map[string]string{"schedule": "constant", "schedule-steps": "10"})
+	if err == nil || err.Error() != "--schedule-steps 10 is of no use to --schedule constant: leave it out, or say --schedule linear" {
+		t.Error(err)
+	}
 	c := mimicry(64, 5, optim.Linear)
 	for _, s := range []data.Schema{{C: 3, H: 32, W: 32}, {C: 1, H: 1, W: 2}} {
 		if err := c.Fit(s); err == nil || err.Error() != "--net resnet64 takes 64x64" {

@@ -101,6 +101,7 @@ func (c *Config) Settings(s *setting.Set) {
 	c.Adam.Settings(s)
 	setting.Word(s, "schedule", &c.Schedule, schedules(), "of the learning rate: constant, or linear, which ends at 0")
 	s.Int("schedule-steps", &c.ScheduleSteps, 1, 1<<30, "steps of a linear schedule, whatever --steps says: a shorter run ends before its end, a longer one stands still after it")
+	setting.For(s, "schedule", &c.Schedule, optim.Linear, "schedule-steps")
 }
 
 // rate is the schedule of the learning rate.

@@ -129,9 +129,9 @@ func TestValidate(t *testing.T) {
 // Each setting changes what it is called, and nothing else.
 func TestSettings(t *testing.T) {
 	got, want := mnist(), mnist()
-	want.Particles, want.Surrogate, want.WithoutCovariance, want.ControlVariate = 4, Scores, true, true
+	want.Particles, want.Surrogate, want.Objective, want.ControlVariate = 4, Scores, KSD, true
 	want.Refine, want.Bandwidth, want.PosteriorLR, want.LowerSteps = Refine{7, 0.5, 0.25}, 0.75, 0.01, 3
-	given := map[string]string{"particles": "4", "surrogate": "scores", "without-covariance": "true", "control-variate": "true",
+	given := map[string]string{"particles": "4", "surrogate": "scores", "objective": "ksd", "control-variate": "true",
 		"refine-steps": "7", "refine-rate": "0.5", "refine-noise": "0.25", "bandwidth": "0.75", "posterior-lr": "0.01", "lower-steps": "3"}
 	if err := algotest.Given(got, given); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
@@ -147,13 +147,16 @@ func TestOfNoUse(t *testing.T) {
 		for flag, text := range changed {
 			c := checkerboard(KSD)
 			err := algotest.Given(c, map[string]string{"estimator": string(e), flag: text})
-			if e == Variational || e == Importance && flag == "particles" {
+			to := fmt.Sprintf("--estimator %s", e)
+			if e == Variational && strings.HasPrefix(flag, "refine-") { // of latents that are never refined
+				to = "--refine-steps 0"
+			} else if e == Variational || e == Importance && flag == "particles" {
 				if err != nil {
 					t.Error(err)
 				}
 				continue
 			}
-			want := fmt.Sprintf("--%s %s is of no use to --estimator %s: leave it out", flag, text, e)
+			want := fmt.Sprintf("--%s %s is of no use to %s: leave it out", flag, text, to)
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
@@ -171,6 +174,34 @@ func TestOfNoUse(t *testing.T) {
 	} {
 		if err := algotest.Given(tt.c, tt.given); err != nil {
 			t.Errorf("%v: %v", tt.given, err)
+		}
+	}
+}
+
+// What is left out of the variational estimate, or of the loss, leaves no use for its
+// settings.
+func TestOfNoUseToParts(t *testing.T) {
+	for _, tt := range []struct {
+		c     *Config
+		given map[string]string
+		want  string // "" if it is accepted
+	}{
+		{frey(), map[string]string{"objective": "dsm", "bandwidth": "3"}, "--bandwidth 3 is of no use to --objective dsm"},
+		{frey(), map[string]string{"objective": "ksd", "sigma": "3"}, "--sigma 3 is of no use to --objective ksd"},
+		{frey(), map[string]string{"refine-rate": "2"}, "--refine-rate 2 is of no use to --refine-steps 0"},
+		{mnist(), map[string]string{"refine-rate": "2"}, ""},
+		{frey(), map[string]string{"without-covariance": "true", "surrogate": "scores"}, "--surrogate scores is of no use to --without-covariance"},
+		{frey(), map[string]string{"lower-steps": "0", "posterior-lr": "2"}, "--posterior-lr 2 is of no use to --lower-steps 0"},
+		{frey(), map[string]string{"width": "2"}, "--width 2 is of no use to --model grbm"},
+		{frey(), map[string]string{"sample-share": "0.5"}, "--sample-share 0.5 is of no use to --model grbm"},
+		{frey(), map[string]string{"schedule-steps": "5"}, "--schedule-steps 5 is of no use to --schedule constant"},
+	} {
+		err := algotest.Given(tt.c, tt.given)
+		if tt.want == "" && err == nil {
+			continue
+		}
+		if err == nil || tt.want == "" || !strings.HasPrefix(err.Error(), tt.want+": leave it out, or say ") {
+			t.Errorf("%v: %v, want %q", tt.given, err, tt.want)
 		}
 	}
 }

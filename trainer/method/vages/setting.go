@@ -1,8 +1,6 @@
 package vages
 
 import (
-	"fmt"
-
 	"ebtrain/trainer/model/latent"
 	"ebtrain/trainer/setting"
 )
@@ -20,14 +18,13 @@ func surrogates() []Surrogate { return []Surrogate{JVP, Scores, Product} }
 
 // Settings adds what a user may change.
 func (c *Config) Settings(s *setting.Set) {
-	usual := *c
 	s.Place(setting.Trained)
 	c.Net.Settings(s)
 	s.Float("sample-share", &c.SampleShare, setting.Factor, "eblvm: share of the 2,700 steps of annealed Langevin dynamics that samples take")
 
 	s.Place(setting.Losses)
 	setting.Word(s, "objective", &c.Objective, objectives(), "score matching of the upper level: dsm (denoising), ssm (sliced), mdsm (denoising at many noise levels) or ksd (kernelised Stein discrepancy)")
-	c.Noise.Settings(s)
+	c.Noise.Settings(s, &c.Objective)
 	s.Float("bandwidth", &c.Bandwidth, setting.Positive, "ksd: bandwidth of the kernel")
 	setting.Word(s, "estimator", &c.Estimator, estimators(), "what stands for the marginal's score: variational (VaES, VaGES), exact (grbm) or importance (grbm: latents that are fair coins)")
 	s.Int("particles", &c.Particles, 1, maxParticles, "L, latents of each of the three sets")
@@ -46,34 +43,27 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("posterior-lr", &c.PosteriorLR, setting.AtLeast0, "learning rate of the posterior; 0 is that of --lr")
 
 	s.Then(c.validateSettings)
-	s.Then(func() error { return c.ofNoUse(usual) })
+	c.idle(s)
 }
 
-// ofNoUse reports what was changed of a posterior or of its particles, where the estimator
-// has none. What a GRBM may need changed in a deep preset, --lower and --refine-steps, is
-// Validate's.
-func (c *Config) ofNoUse(usual Config) error {
-	if c.Estimator == Variational {
-		return nil
+// idle says what has no effect: of a posterior or of its particles, where the estimator
+// has none, and of other parts that are left out. What a GRBM may need changed in a deep
+// preset, --lower and --refine-steps, is Validate's.
+func (c *Config) idle(s *setting.Set) {
+	setting.For(s, "model", &c.Net.Kind, latent.EBLVM, "sample-share")
+	setting.For(s, "objective", &c.Objective, KSD, "bandwidth")
+	setting.For(s, "estimator", &c.Estimator, Variational,
+		"surrogate", "without-covariance", "control-variate", "refine-rate", "refine-noise", "temperature", "lower-steps", "posterior-lr")
+	while := func(idle func() bool, to, instead string, names ...string) {
+		s.Idle(func() string {
+			if idle() {
+				return to
+			}
+			return ""
+		}, instead, names...)
 	}
-	for _, one := range []struct {
-		name     string
-		got, was any
-	}{
-		{"particles", c.Particles, usual.Particles},
-		{"surrogate", c.Surrogate, usual.Surrogate},
-		{"without-covariance", c.WithoutCovariance, usual.WithoutCovariance},
-		{"control-variate", c.ControlVariate, usual.ControlVariate},
-		{"refine-rate", c.Refine.Rate, usual.Refine.Rate},
-		{"refine-noise", c.Refine.Noise, usual.Refine.Noise},
-		{"temperature", c.Temperature, usual.Temperature},
-		{"lower-steps", c.LowerSteps, usual.LowerSteps},
-		{"posterior-lr", c.PosteriorLR, usual.PosteriorLR},
-	} {
-		idle := c.Estimator == Exact || one.name != "particles"
-		if idle && one.got != one.was {
-			return fmt.Errorf("--%s %v is of no use to --estimator %s: leave it out, or say --estimator %s", one.name, one.got, c.Estimator, Variational)
-		}
-	}
-	return nil
+	while(func() bool { return c.Estimator == Exact }, "--estimator exact", "--estimator variational", "particles")
+	while(func() bool { return c.Refine.Steps == 0 }, "--refine-steps 0", "--refine-steps 1 or more", "refine-rate", "refine-noise")
+	while(func() bool { return c.WithoutCovariance }, "--without-covariance", "--without-covariance=false", "surrogate")
+	while(func() bool { return c.LowerSteps == 0 }, "--lower-steps 0", "--lower-steps 1 or more", "posterior-lr")
 }

@@ -50,6 +50,7 @@ func (n *Net) Settings(s *setting.Set) {
 	s.Int("width", &n.Width, 1, maxWidth, "eblvm: channels of its first layer (64 or 128 in the paper)")
 	s.Int("depth", &n.Depth, 1, maxDepth, "eblvm: k, which gives 6k convolutional layers")
 	s.Int("posterior-width", &n.PosteriorWidth, 1, maxWidth, "eblvm: channels of the posterior's first layer (64 in the paper)")
+	setting.For(s, "model", &n.Kind, EBLVM, "width", "depth", "posterior-width")
 }
 
 // Validate says what is wrong with sizes that fit their data.

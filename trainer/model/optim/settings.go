@@ -55,6 +55,7 @@ func (c *Scheduled) Settings(s *setting.Set, lr string) {
 	s.Float("lr", &c.LR, setting.Positive, lr)
 	setting.Word(s, "schedule", &c.Schedule, Schedules(), "of the learning rate: constant, or cosine, which ends at 1e-6")
 	s.Int("schedule-steps", &c.ScheduleSteps, 0, 1<<30, "steps of a cosine schedule, whatever --steps says: a shorter run ends before its end")
+	setting.For(s, "schedule", &c.Schedule, Cosine, "schedule-steps")
 	betas(s, &c.Beta1, &c.Beta2)
 }
 
