@@ -102,8 +102,11 @@ func TestInitFails(t *testing.T) {
 			start := time.Now()
 			_, errs := attemptOn(t, m, 3, func(r int) int { return r }, same(options()))
 			says := "the start on rank "
-			if call == "ncclInit" { // what watches the communicator may see it first
+			switch call { // what watches the communicator may see it first
+			case "ncclInit":
 				says = "init was made to fail"
+			case "ncclCommGetAsyncError":
+				says = "ncclCommGetAsyncError: unhandled system error (2)"
 			}
 			all(t, errs, says)
 			if took := time.Since(start); took > 20*time.Second {
