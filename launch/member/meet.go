@@ -1,6 +1,7 @@
 package member
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -217,7 +218,7 @@ func (m *Member) introduce(c *secure, life bool) (*link, uint64, error) {
 	}
 	m.told.Store(int64(in.Beat))
 	m.mu.Lock()
-	m.coord = in.Name
+	m.coord = cmp.Or(m.coord, in.Name) // who is known stays so, whatever else is introduced meanwhile
 	m.mu.Unlock()
 	return m.link(in.Name), has, c.SetDeadline(time.Time{})
 }
