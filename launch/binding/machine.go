@@ -74,36 +74,36 @@ func (m Machine) socket(cpu int) (int, error) {
 }
 
 // cores are the processors of cpus by the core that they are threads of.
-func (m Machine) cores(cpus unix.CPUSet) (cores []unix.CPUSet, err error) {
-	for cpu := range members(cpus) {
-		core, err := m.list(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
-		if err != nil {
-			return nil, err
-		}
-		if core = both(core, cpus); !slices.Contains(cores, core) {
-			cores = append(cores, core)
-		}
-	}
-	return cores, nil
+func (m Machine) cores(cpus unix.CPUSet) ([]unix.CPUSet, error) {
+	return groups(cpus, func(cpu int) (unix.CPUSet, error) {
+		return m.list(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu))
+	})
 }
 
 // caches are the processors of cpus by the last cache that they share.
-func (m Machine) caches(cpus unix.CPUSet) (groups []unix.CPUSet, err error) {
-	for cpu := range members(cpus) {
+func (m Machine) caches(cpus unix.CPUSet) ([]unix.CPUSet, error) {
+	return groups(cpus, func(cpu int) (unix.CPUSet, error) {
 		folder := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/cache", cpu)
 		last, err := m.lastCache(folder)
 		if err != nil {
-			return nil, err
+			return unix.CPUSet{}, err
 		}
-		group, err := m.list(folder + "/" + last + "/shared_cpu_list")
+		return m.list(folder + "/" + last + "/shared_cpu_list")
+	})
+}
+
+// groups are the processors of cpus by those with which each shares something.
+func groups(cpus unix.CPUSet, with func(cpu int) (unix.CPUSet, error)) (all []unix.CPUSet, err error) {
+	for cpu := range members(cpus) {
+		group, err := with(cpu)
 		if err != nil {
 			return nil, err
 		}
-		if group = both(group, cpus); !slices.Contains(groups, group) {
-			groups = append(groups, group)
+		if group = both(group, cpus); !slices.Contains(all, group) {
+			all = append(all, group)
 		}
 	}
-	return groups, nil
+	return all, nil
 }
 
 // lastCache is the entry of a processor's folder of caches that is farthest from it.

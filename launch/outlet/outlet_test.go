@@ -87,17 +87,24 @@ func TestNonblocking(t *testing.T) {
 	}
 }
 
+// flood writes three times as much as fits, and returns how many lines, of 1000 bytes.
+func flood(t *testing.T, out *Writer) (lines int) {
+	t.Helper()
+	line := append(bytes.Repeat([]byte{'x'}, 999), '\n')
+	for range 3 * bound / 1000 {
+		if _, err := out.Write(line); err != nil {
+			t.Fatal(err)
+		}
+		lines++
+	}
+	return lines
+}
+
 // Nobody reads: writing goes on, Flush gives up, and who reads later is told of
 // the gap in its place.
 func TestReaderStops(t *testing.T) {
 	r, out, _ := pipe(t)
-	line := append(bytes.Repeat([]byte{'x'}, 999), '\n')
-	const lines = 3 * bound / 1000
-	for range lines {
-		if _, err := out.Write(line); err != nil {
-			t.Fatal(err)
-		}
-	}
+	lines := flood(t, out)
 	out.AwaitRoom()
 	if err := out.Flush(); err != nil {
 		t.Fatal(err)
@@ -144,13 +151,7 @@ func TestReaderStops(t *testing.T) {
 // What is dropped last is told of, too, though nothing is written after it.
 func TestLastDropped(t *testing.T) {
 	r, out, _ := pipe(t)
-	line := append(bytes.Repeat([]byte{'x'}, 999), '\n')
-	const lines = 3 * bound / 1000
-	for range lines {
-		if _, err := out.Write(line); err != nil {
-			t.Fatal(err)
-		}
-	}
+	lines := flood(t, out)
 	text := make(chan string)
 	go func() {
 		b, _ := io.ReadAll(r)

@@ -19,6 +19,16 @@ func (s *Set) Idle(to func() string, instead string, names ...string) {
 	s.idle = append(s.idle, idle{names, to, instead})
 }
 
+// While is Idle for settings that have no effect while idle is true; to says what that is.
+func (s *Set) While(idle func() bool, to, instead string, names ...string) {
+	s.Idle(func() string {
+		if idle() {
+			return to
+		}
+		return ""
+	}, instead, names...)
+}
+
 // For is Idle for settings that have an effect with one value of another only: p is that
 // of the setting called name.
 func For[T ~string](s *Set, name string, p *T, value T, names ...string) {

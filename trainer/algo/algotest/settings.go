@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ebtrain/data"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/setting"
 )
@@ -155,6 +156,23 @@ func set(v, x reflect.Value) {
 	if v.CanSet() {
 		v.Set(x.Convert(v.Type()))
 	}
+}
+
+// DeepOfAny gives a config of a preset of any shape a deep --model, of square pictures, and is
+// what is wrong then: the data alone say whether it fits, and square pictures do.
+func DeepOfAny(c algo.Config, model string) error {
+	if err := Given(c, map[string]string{"model": model}); err != nil {
+		return err
+	}
+	for want, s := range map[string]data.Schema{
+		"takes pictures, not vectors":       {C: 1, H: 1, W: 2},
+		"--model " + model + " takes 32x32": {C: 1, H: 28, W: 20},
+	} {
+		if got := fmt.Sprint(c.Fit(s)); !strings.Contains(got, want) {
+			return fmt.Errorf("on %s: got %s, want %q", s, got, want)
+		}
+	}
+	return errors.Join(c.Fit(data.Schema{C: 1, H: 32, W: 32}), c.Validate())
 }
 
 // Given gives a config some settings, as a user does; the error is the user's.

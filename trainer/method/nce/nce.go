@@ -90,12 +90,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Place(setting.Optimisers)
 	c.Adam.Settings(s)
 
-	s.Idle(func() string {
-		if c.Variational {
-			return ""
-		}
-		return "NCE, which has no posterior"
-	}, "--variational", "posterior-steps", "noise-latents", "temperature")
+	s.While(func() bool { return !c.Variational }, "NCE, which has no posterior", "--variational", "posterior-steps", "noise-latents", "temperature")
 }
 
 // Fit takes pictures of any size as vectors, unless the config has sizes.

@@ -54,16 +54,8 @@ func (c *Config) idle(s *setting.Set) {
 	setting.For(s, "objective", &c.Objective, KSD, "bandwidth")
 	setting.For(s, "estimator", &c.Estimator, Variational,
 		"surrogate", "without-covariance", "control-variate", "refine-rate", "refine-noise", "temperature", "lower-steps", "posterior-lr")
-	while := func(idle func() bool, to, instead string, names ...string) {
-		s.Idle(func() string {
-			if idle() {
-				return to
-			}
-			return ""
-		}, instead, names...)
-	}
-	while(func() bool { return c.Estimator == Exact }, "--estimator exact", "--estimator variational", "particles")
-	while(func() bool { return c.Refine.Steps == 0 }, "--refine-steps 0", "--refine-steps 1 or more", "refine-rate", "refine-noise")
-	while(func() bool { return c.WithoutCovariance }, "--without-covariance", "--without-covariance=false", "surrogate")
-	while(func() bool { return c.LowerSteps == 0 }, "--lower-steps 0", "--lower-steps 1 or more", "posterior-lr")
+	s.While(func() bool { return c.Estimator == Exact }, "--estimator exact", "--estimator variational", "particles")
+	s.While(func() bool { return c.Refine.Steps == 0 }, "--refine-steps 0", "--refine-steps 1 or more", "refine-rate", "refine-noise")
+	s.While(func() bool { return c.WithoutCovariance }, "--without-covariance", "--without-covariance=false", "surrogate")
+	s.While(func() bool { return c.LowerSteps == 0 }, "--lower-steps 0", "--lower-steps 1 or more", "posterior-lr")
 }
