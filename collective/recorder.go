@@ -8,15 +8,16 @@ import (
 
 // Entry is one collective in the flight recorder. Done is zero while it runs.
 type Entry struct {
-	Seq     uint64
-	Kind    Kind
-	Op      Op
-	Type    DType
-	Len     int // elements
-	Label   string
-	Started time.Time
-	Done    time.Time
-	Err     error // nil while it runs and when it succeeded
+	Seq      uint64
+	Enqueued bool // on a stream: Seq is its number in the program, not the group's
+	Kind     Kind
+	Op       Op
+	Type     DType
+	Len      int // elements
+	Label    string
+	Started  time.Time
+	Done     time.Time
+	Err      error // nil while it runs and when it succeeded
 }
 
 // Recorder keeps the last collectives that a rank began: a flight recorder.
@@ -36,24 +37,38 @@ func NewRecorder(size int) *Recorder { return &Recorder{born: time.Now(), ring: 
 // collective would notice.
 func (r *Recorder) now() time.Time { return r.born.Add(time.Since(r.born)) }
 
-// Begin records that collective seq begins to run.
-func (r *Recorder) Begin(seq uint64, req Request) {
-	now := r.now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ring[r.n%uint64(len(r.ring))] = Entry{
-		Seq: seq, Kind: req.Kind, Op: req.Op, Type: req.Vec.Type, Len: req.Vec.Len, Label: req.Label, Started: now,
-	}
-	r.n++
+// Begin records that collective seq of the group begins to run. End is to be given what it
+// returns.
+func (r *Recorder) Begin(seq uint64, req Request) uint64 {
+	return r.add(Entry{Seq: seq}, req)
 }
 
-// End records that the collective begun last has ended, with err or well.
-func (r *Recorder) End(err error) {
+// Enqueue is Begin for the collective that has number n in its program, and that is put on a
+// stream: others of the group may run beside it.
+func (r *Recorder) Enqueue(n uint64, req Request) uint64 {
+	return r.add(Entry{Seq: n, Enqueued: true}, req)
+}
+
+func (r *Recorder) add(e Entry, req Request) uint64 {
+	e.Kind, e.Op, e.Type, e.Len, e.Label = req.Kind, req.Op, req.Vec.Type, req.Vec.Len, req.Label
+	e.Started = r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ring[r.n%uint64(len(r.ring))] = e
+	r.n++
+	return r.n
+}
+
+// End records that a collective has ended, with err or well; begun is what Begin or Enqueue
+// returned for it. One that is no longer kept is left out.
+func (r *Recorder) End(begun uint64, err error) {
 	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := &r.ring[(r.n-1)%uint64(len(r.ring))]
-	e.Done, e.Err = now, err
+	if size := uint64(len(r.ring)); begun+size > r.n {
+		e := &r.ring[(begun-1)%size]
+		e.Done, e.Err = now, err
+	}
 }
 
 // Recent is what is recorded, oldest first.
@@ -84,5 +99,9 @@ func (e Entry) String() string {
 	if e.Err != nil {
 		state = "failed after " + e.Done.Sub(e.Started).String()
 	}
-	return fmt.Sprintf("seq %d %s %q %s", e.Seq, what, e.Label, state)
+	count := "seq"
+	if e.Enqueued {
+		count = "enqueued"
+	}
+	return fmt.Sprintf("%s %d %s %q %s", count, e.Seq, what, e.Label, state)
 }

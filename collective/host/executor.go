@@ -15,6 +15,7 @@ type executor struct {
 	size     int
 	log      *slog.Logger
 	recorder *collective.Recorder
+	recorded uint64                           // what the recorder calls the collective begun last
 	progress func(uint64, collective.Request) // nil, or told what is run, or waited in
 	ended    func(uint64, error)              // nil, or told what has ended
 }
@@ -26,7 +27,7 @@ func (e *executor) quick(req collective.Request) bool {
 
 // begin begins it, for Start. As nobody waits in it before execute, nobody is told yet.
 func (e *executor) begin(it item) {
-	e.recorder.Begin(it.seq, it.req)
+	e.recorded = e.recorder.Begin(it.seq, it.req)
 	e.mover.count(it.zeros)
 	e.mover.begin(it.seq, it.req)
 }
@@ -41,7 +42,7 @@ func (e *executor) execute(ctx context.Context, it item, begun bool) error {
 		if f := e.alarm.failure(); f != nil {
 			return f
 		}
-		e.recorder.Begin(it.seq, it.req)
+		e.recorded = e.recorder.Begin(it.seq, it.req)
 	}
 	if e.progress != nil {
 		e.progress(it.seq, it.req)
@@ -50,7 +51,7 @@ func (e *executor) execute(ctx context.Context, it item, begun bool) error {
 	if err != nil {
 		err = e.alarm.conclude(err)
 	}
-	e.recorder.End(err)
+	e.recorder.End(e.recorded, err)
 	if e.ended != nil {
 		e.ended(it.seq, err)
 	}

@@ -149,9 +149,9 @@ func (c *Comm) Enqueue(s *cuda.Stream, req collective.Request) error {
 	if err := c.Drain(context.Background()); err != nil {
 		return err
 	}
-	c.Recorder().Begin(uint64(n), req)
+	begun := c.Recorder().Enqueue(uint64(n), req)
 	err := c.enqueue(s, n, req)
-	c.Recorder().End(err)
+	c.Recorder().End(begun, err)
 	if err != nil {
 		if f := c.Failure(); errors.Is(err, errGone) && f != nil {
 			err = f
