@@ -39,6 +39,7 @@
 	X(int, omp_get_num_threads, (void)) \
 	X(int, omp_get_thread_num, (void)) \
 	X(void, omp_set_num_threads, (int)) \
+	X(void, omp_set_dynamic, (int)) \
 	X(void, GOMP_parallel, (void (*)(void *), void *, unsigned, unsigned))
 
 typedef struct eb_api {

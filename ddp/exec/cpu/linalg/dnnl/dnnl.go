@@ -96,6 +96,11 @@ func on(team *threads.Team) (*onednn, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := C.eb_team_size(api, C.int(team.Size())); int(n) != team.Size() {
+		C.eb_api_free(api)
+		return nil, &LibraryError{Library: "oneDNN", Why: fmt.Sprintf(
+			"OpenMP gives it %d of %d threads: unset OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS", n, team.Size())}
+	}
 	e := &onednn{api: api, team: team}
 	var where *C.char
 	if err := check("starting the engine", C.eb_engine_new(api, C.int(team.Size()), &e.c, &where), where); err != nil {

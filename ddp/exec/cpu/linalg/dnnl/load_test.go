@@ -150,3 +150,23 @@ func TestStart(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTeam: where OpenMP gives fewer threads than a team has, for which oneDNN's would wait for
+// ever, it is not used, and the error says what to unset. By the load of the machine OpenMP
+// does not choose.
+func TestTeam(t *testing.T) {
+	const refused = "oneDNN cannot be used: OpenMP gives it 1 of "
+	for set, want := range map[string]string{
+		"OMP_DYNAMIC=true": "", "OMP_THREAD_LIMIT=3": "", "OMP_THREAD_LIMIT=1": refused, "OMP_MAX_ACTIVE_LEVELS=0": refused,
+	} {
+		t.Run(set, func(t *testing.T) {
+			// Gradients of weights, in which the threads meet.
+			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestConformance$/conv/grad_w/k3s1p1_odd", "-test.timeout=1m", "-test.v")
+			cmd.Env = append(os.Environ(), set)
+			out, err := cmd.CombinedOutput()
+			if (err == nil) != (want == "") || !strings.Contains(string(out), want) || want == "" && !strings.Contains(string(out), "PASS: TestConformance/conv/grad_w/k3s1p1_odd") {
+				t.Errorf("%v, want %q in\n%s", err, want, out)
+			}
+		})
+	}
+}

@@ -57,9 +57,28 @@ struct eb_plan {
 };
 
 // The OpenMP team of the calling thread. Primitives are planned for a number
-// of threads, so it must be the same at creation and at execution.
-static void use_threads(const eb_engine *e, int threads) {
-	if (e->api->omp_get_max_threads() != threads) e->api->omp_set_num_threads(threads);
+// of threads, so it must be the same at creation and at execution, however busy
+// the machine is (OMP_DYNAMIC).
+static void use_threads(const eb_api *api, int threads) {
+	api->omp_set_dynamic(0);
+	if (api->omp_get_max_threads() != threads) api->omp_set_num_threads(threads);
+}
+
+typedef struct {
+	const eb_api *api;
+	int size;
+} team;
+
+static void count_team(void *p) {
+	team *t = p;
+	if (t->api->omp_get_thread_num() == 0) t->size = t->api->omp_get_num_threads();
+}
+
+int eb_team_size(const eb_api *api, int threads) {
+	team t = {.api = api};
+	use_threads(api, threads);
+	api->GOMP_parallel(count_team, &t, 0, 0);
+	return t.size;
 }
 
 void eb_version(const eb_engine *e, int *major, int *minor, int *patch) {
@@ -78,7 +97,7 @@ int eb_engine_new(const eb_api *api, int threads, eb_engine **out, const char **
 	if (!e) return st;
 	e->api = api;
 	e->threads = threads;
-	use_threads(e, threads);
+	use_threads(e->api, threads);
 	TRY("dnnl_engine_create", api->engine_create(&e->eng, dnnl_cpu, 0));
 	TRY("dnnl_stream_create", api->stream_create(&e->stream, e->eng, dnnl_stream_default_flags));
 	TRY("dnnl_primitive_attr_create", api->primitive_attr_create(&e->attr));
@@ -103,7 +122,7 @@ void eb_engine_free(eb_engine *e) {
 static eb_plan *plan_for(eb_engine *e, int bf16, int threads) {
 	eb_plan *p = calloc(1, sizeof *p);
 	if (p) p->e = e, p->threads = threads, p->mul = bf16 ? dnnl_bf16 : dnnl_f32;
-	use_threads(e, threads);
+	use_threads(e->api, threads);
 	return p;
 }
 
@@ -448,7 +467,7 @@ int eb_plan_run(eb_plan *p, void *dst, void *a, void *b, void *scratch) {
 	dnnl_status_t st = dnnl_success;
 	char *base[NUM_PLACES] = {dst, a, b, scratch};
 	dnnl_stream_t stream = p->own ? p->own : p->e->stream;
-	use_threads(p->e, p->threads);
+	use_threads(p->e->api, p->threads);
 	for (int i = 0; i < p->nslots; i++)
 		TRY("binding a buffer",
 				api->memory_set_data_handle(p->slots[i].mem, base[p->slots[i].place] + p->slots[i].offset));

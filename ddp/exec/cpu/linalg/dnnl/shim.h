@@ -35,6 +35,10 @@ enum { EB_LOADED, EB_MISSING, EB_BROKEN };
 int eb_api_open(const char *library, eb_api **out, char *why, size_t len);
 void eb_api_free(eb_api *api);
 
+// How many threads OpenMP gives a team that asks for some. Fewer are not enough
+// for oneDNN: its threads wait for as many as it planned for.
+int eb_team_size(const eb_api *api, int threads);
+
 // Every function below that returns an int returns a dnnl_status_t, 0 if all
 // is well; where it takes `where`, it stores there the name of the call that
 // went wrong.
