@@ -9,28 +9,27 @@ type call struct {
 	n  int
 }
 
-// cse says whether the outputs of n show what other values show: those of a
-// StopGrad, of a collective of one rank (an AllReduce: see Options.Deterministic), and of a computation
-// that is the same once these are seen through. If not, it returns the node to lower.
+// cse says whether the outputs of n show what other values show: those of a StopGrad, of a
+// collective of one rank (an AllReduce: see Options.Deterministic), and of a computation or
+// collective that is the same once these are seen through, on all ranks alike. If not, it
+// returns the node to lower.
 func (l *lowering) cse(n graph.Node) (graph.Node, bool) {
 	switch n.Op.(type) {
 	case graph.StopGrad:
 		l.same[n.Out[0]] = l.same[n.In[0]]
 		return n, true
 	case graph.AllReduce:
-		if l.o.World > 1 || l.o.Deterministic {
-			return n, false
+		if l.o.World <= 1 && !l.o.Deterministic {
+			for i, id := range n.In {
+				l.same[n.Out[i]] = l.same[id]
+			}
+			return n, true
 		}
-		for i, id := range n.In {
-			l.same[n.Out[i]] = l.same[id]
-		}
-		return n, true
 	case graph.ReduceScatter, graph.AllGather, graph.Part, graph.Placed:
-		if l.o.World > 1 {
-			return n, false
+		if l.o.World <= 1 {
+			l.same[n.Out[0]] = l.same[n.In[0]]
+			return n, true
 		}
-		l.same[n.Out[0]] = l.same[n.In[0]]
-		return n, true
 	}
 	k := call{op: n.Op, n: len(n.In)}
 	if k.n > len(k.in) {

@@ -84,3 +84,32 @@ func TestWork(t *testing.T) {
 		}
 	}
 }
+
+// TestBehindALargeOne: a collective travels behind those before it, so what waits for one
+// behind a large one comes after work that is ready.
+func TestBehindALargeOne(t *testing.T) {
+	for _, tt := range []struct {
+		before int
+		early  bool
+	}{{64, true}, {1 << 20, false}} {
+		var b graph.Builder
+		big := b.AllReduce(collective.Mean, "big", b.Tanh(b.Input("big", graph.T(graph.F32, tt.before))))[0]
+		small := b.AllReduce(collective.Mean, "small", b.Tanh(b.Input("small", graph.T(graph.F32, 64))))[0]
+		b.Output("again", b.AllReduce(collective.Mean, "again", b.Exp(small))[0])
+		b.Output("big", big)
+		y := b.Input("x", graph.T(graph.F32, 64, 64))
+		for range 8 {
+			y = b.MatMul(y, y, false, false)
+		}
+		b.Output("y", y)
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := compile(t, g, 2)
+		wait, product := at(t, p, false, "wait", `"small"`), at(t, p, true, "matmul")
+		if (wait < product) != tt.early {
+			t.Errorf("behind %d numbers it is waited for in step %d, and the last product is in %d", tt.before, wait, product)
+		}
+	}
+}
