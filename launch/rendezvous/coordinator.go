@@ -55,7 +55,7 @@ type Coordinator struct {
 	seen     map[int]Vital         // by rank, the last of each
 	finds    map[int]int           // by rank, how often in a row it was found to be stopped and waited for
 	warned   map[int]time.Duration // by rank, when to say again that it is slow
-	late     map[string]NodeInfo   // launchers that have come since the job was complete
+	late     map[string]NodeInfo   // launchers that wait: they have come since the job was complete, or the places are others'
 	stop     string                // signal, once a stop is under way
 	flight   *flight               // what the ranks did last, while it is gathered
 	elasticity
