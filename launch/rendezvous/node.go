@@ -176,7 +176,7 @@ func (n *Node) assign(m Message) {
 func (n *Node) Expired(t Timer) []Effect {
 	switch {
 	case n.phase == ended || t.Epoch != n.epoch && t.Kind != TimerRegister:
-	case t.Kind == TimerRegister && n.phase == joining:
+	case t.Kind == TimerRegister && n.phase == joining && n.failure == nil: // else it has been stopped, and leaves
 		n.register()
 	case t.Kind == TimerRegister && n.phase == assigned: // the commit may be lost, or this was
 		n.send(Message{Kind: KindAck})
