@@ -59,6 +59,7 @@ type Coordinator struct {
 	late     map[string]NodeInfo   // launchers that wait: they have come since the job was complete, or the places are others'
 	stop     string                // signal, once a stop is under way
 	flight   *flight               // what the ranks did last, while it is gathered
+	flights  int                   // so many have been begun
 	elasticity
 	out []Effect
 }
@@ -179,7 +180,7 @@ func cutOff(nodes []NodeInfo, i int) *Cause {
 func (c *Coordinator) Expired(t Timer) []Effect {
 	switch {
 	case t.Kind == TimerFlight:
-		if c.flight != nil && c.flight.epoch == t.Epoch {
+		if c.flight != nil && c.flight.number == t.Flight {
 			c.showFlight()
 		}
 	case t.Epoch != c.epoch || c.phase == over:
@@ -367,7 +368,7 @@ func (c *Coordinator) sendAway(m Message) {
 }
 
 func (c *Coordinator) timer(k TimerKind, after time.Duration) {
-	c.out = append(c.out, SetTimer{Timer{k, c.epoch}, after})
+	c.out = append(c.out, SetTimer{Timer{Kind: k, Epoch: c.epoch}, after})
 }
 
 func (c *Coordinator) flush() []Effect {

@@ -244,7 +244,9 @@ func (n *Node) send(m Message) {
 	n.emit(Send{"", m})
 }
 
-func (n *Node) timer(k TimerKind, after time.Duration) { n.emit(SetTimer{Timer{k, n.epoch}, after}) }
+func (n *Node) timer(k TimerKind, after time.Duration) {
+	n.emit(SetTimer{Timer{Kind: k, Epoch: n.epoch}, after})
+}
 
 func (n *Node) emit(e Effect) { n.out = append(n.out, e) }
 
