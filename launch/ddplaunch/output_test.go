@@ -125,6 +125,37 @@ func TestErrorFile(t *testing.T) {
 	want(t, out, "[0] file none\n")
 }
 
+// What is kept of a rank of another node is of this job, whether the launchers have a folder of
+// their own, in which nobody else writes, or one, in which that rank does.
+func TestErrorFileOfAnotherNode(t *testing.T) {
+	const fails = `[ $RANK = 0 ] || { [ -z "$2" ] || echo "{\"message\":{\"message\":\"$2\"}}" >$TORCHELASTIC_ERROR_FILE; exit $1; }; sleep 20`
+	for name, here := range map[string]string{"a folder for each": "0", "one folder": "1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for _, run := range []struct{ code, own, want string }{{"3", "ValueError: first", "exit status 3"}, {"7", "", "exit status 7"}, {"8", "ValueError: third", "exit status 8"}} {
+				if here == "1" && run.own != "" {
+					run.want = run.own
+				}
+				program := []string{"sh", "-c", fails, "sh", run.code, run.own}
+				first := start(t, append(slices.Clone(secret), "TORCHELASTIC_ERROR_FILE="+dir+"/mine.json"),
+					append([]string{"--nnodes", "2", "--node-rank", "0", "--rdzv-endpoint", "127.0.0.1:0", "--log-dir", dir + "/1"}, program...)...)
+				second := start(t, secret, append([]string{"--nnodes", "2", "--node-rank", "1", "--join", first.endpoint(), "--log-dir", dir + "/" + here}, program...)...)
+				for i, j := range []*job{first, second} {
+					if code, out := j.end(); fmt.Sprint(code) != run.code {
+						t.Errorf("node %d ended with %d, want %s:\n%s", i, code, run.code, out)
+					}
+				}
+				for _, file := range []string{"/mine.json", "/1/rank-1.error.json"} {
+					if text, err := os.ReadFile(dir + file); err != nil || !strings.Contains(string(text), run.want) {
+						t.Errorf("%s holds %s, want %q; error %v", file, text, run.want, err)
+					}
+				}
+			}
+		})
+	}
+}
+
 // Node 0 shows the lines of all nodes, and joins equal ones that come at about the
 // same time. How many do is the machine's: of lines that come for two seconds one does,
 // whoever begins a second before the others.

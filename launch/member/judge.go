@@ -51,15 +51,16 @@ func (m *Member) Vouch(heard func(name string) bool) { m.vouch.Store(&heard) }
 // now on is lost sooner.
 func (m *Member) Formed(launchers int) { m.formed.Store(int32(launchers)) }
 
-// others is how many other launchers the job has. The coordinator sees which of them
-// are left; the others are told at the next Formed. What gossip thinks does not count:
-// on a host that was cut off it has given up everybody by the time the judge has asked
-// often enough.
-func (m *Member) others() int {
+// others is how many other launchers there are, of whom gossip knows so many. The coordinator
+// sees which of them are left, and what gossip thinks does not count: it takes half a second to
+// give up one that was killed, and on a host that was cut off it has given up everybody by the
+// time the judge has asked often enough. The others are told at the next Formed how many the
+// job has; of spare ones, and before there is a job, they know by gossip.
+func (m *Member) others(known int) int {
 	if m.cfg.Coordinator {
 		return m.lifeLines()
 	}
-	return int(m.formed.Load()) - 1
+	return max(known, int(m.formed.Load())-1)
 }
 
 // vouched says that data of that launcher's ranks have arrived lately.
@@ -143,7 +144,7 @@ func (m *Member) judge(name string, l *life) {
 		case m.acknowledges(l):
 			in.How = rendezvous.Mute
 			m.report(l, in)
-		case max(known, m.others()) > 1 && !m.anybody(name, l):
+		case m.others(known) > 1 && !m.anybody(name, l):
 			in.Alone = true
 			m.alone.Store(true)
 			m.report(l, in)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,22 +16,38 @@ import (
 	"ebtrain/launch/rendezvous"
 )
 
-// imagined is launcher a in the time of a synctest bubble, on a network on which there is
-// nobody else.
-func imagined(t *testing.T) *Member {
+// imagined is launcher a in the time of a synctest bubble, on a network on which nobody answers.
+// Of those who are called known gossip says that they live.
+func imagined(t *testing.T, known ...string) *Member {
 	t.Helper()
+	network := &memberlist.MockNetwork{}
+	list := gossip(t, network, "a")
+	for _, name := range known {
+		if _, err := gossip(t, network, name).Join([]string{list.LocalNode().Address()}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	m := &Member{cfg: Config{Name: "a", Log: slog.New(slog.DiscardHandler)}, lives: map[string]*life{}, lost: map[string]bool{}, links: map[string]*link{}, answered: map[string]time.Time{}, places: map[string]*memberlist.Node{}}
 	m.changed = sync.NewCond(&m.mu)
 	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.list = list
+	t.Cleanup(func() { m.cancel(); m.wg.Wait() })
+	return m
+}
+
+// gossip is the part of a launcher that gossips, which says nothing of its own accord: who once
+// has joined is known for ever.
+func gossip(t *testing.T, network *memberlist.MockNetwork, name string) *memberlist.Memberlist {
+	t.Helper()
 	c := memberlist.DefaultLANConfig()
-	c.Name, c.Transport, c.Logger = "a", (&memberlist.MockNetwork{}).NewTransport("a"), log.New(io.Discard, "", 0)
+	c.Name, c.Transport, c.Logger = name, network.NewTransport(name), log.New(io.Discard, "", 0)
+	c.ProbeInterval, c.GossipInterval, c.PushPullInterval = 0, 0, 0
 	list, err := memberlist.Create(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.list = list
-	t.Cleanup(func() { m.cancel(); m.wg.Wait(); _ = list.Shutdown() })
-	return m
+	t.Cleanup(func() { _ = list.Shutdown() })
+	return list
 }
 
 // loss is the next that m tells of, and after how long; From is "" if there is none within
@@ -60,36 +77,43 @@ func TestJudge(t *testing.T) {
 		given  func(m *Member)
 		after  time.Duration
 		alone  bool
+		known  string // to gossip, besides
 	}{
-		"of two":                     {2, func(*Member) {}, silent + asked, false},
-		"the job is not complete":    {0, func(*Member) {}, silent + formingPatience*asked, false},
-		"of three":                   {3, func(*Member) {}, silent + asked, true},
-		"slow pulses":                {2, func(m *Member) { m.told.Store(int64(4 * pulseInterval)) }, 4*silent + asked, false},
-		"another is heard":           {3, func(m *Member) { m.lives["c"] = &life{heard: soon} }, silent + asked, false},
-		"another was heard before":   {3, func(m *Member) { m.lives["c"] = &life{heard: long} }, silent + asked, true},
-		"another has left, and said": {3, func(m *Member) { m.lives["c"] = &life{heard: soon, left: true} }, silent + asked, true},
-		"another answers":            {3, func(m *Member) { m.answered["c"] = soon }, silent + asked, false},
-		"it has answered itself":     {3, func(m *Member) { m.answered["b"] = soon }, silent + asked, true},
-		"another leaves":             {3, func(m *Member) { m.parted = soon }, silent + asked, false},
-		"another left before":        {3, func(m *Member) { m.parted = long }, silent + asked, true},
+		"of two":                     {2, func(*Member) {}, silent + asked, false, ""},
+		"the job is not complete":    {0, func(*Member) {}, silent + formingPatience*asked, false, ""},
+		"of three":                   {3, func(*Member) {}, silent + asked, true, ""},
+		"slow pulses":                {2, func(m *Member) { m.told.Store(int64(4 * pulseInterval)) }, 4*silent + asked, false, ""},
+		"another is heard":           {3, func(m *Member) { m.lives["c"] = &life{heard: soon} }, silent + asked, false, ""},
+		"another was heard before":   {3, func(m *Member) { m.lives["c"] = &life{heard: long} }, silent + asked, true, ""},
+		"another has left, and said": {3, func(m *Member) { m.lives["c"] = &life{heard: soon, left: true} }, silent + asked, true, ""},
+		"another answers":            {3, func(m *Member) { m.answered["c"] = soon }, silent + asked, false, ""},
+		"it has answered itself":     {3, func(m *Member) { m.answered["b"] = soon }, silent + asked, true, ""},
+		"another leaves":             {3, func(m *Member) { m.parted = soon }, silent + asked, false, ""},
+		"another left before":        {3, func(m *Member) { m.parted = long }, silent + asked, true, ""},
 		"data of another": {3, func(m *Member) {
 			m.lives["c"] = &life{heard: long}
 			m.Vouch(func(name string) bool { return name == "c" })
-		}, silent + asked, false},
-		"its data":       {3, func(m *Member) { m.Vouch(func(name string) bool { return name == "b" }) }, never, false},
-		"its data, late": {3, func(m *Member) { calls := 0; m.Vouch(func(string) bool { calls++; return calls%2 == 0 }) }, never, false},
+		}, silent + asked, false, ""},
+		"its data":       {3, func(m *Member) { m.Vouch(func(name string) bool { return name == "b" }) }, never, false, ""},
+		"its data, late": {3, func(m *Member) { calls := 0; m.Vouch(func(string) bool { calls++; return calls%2 == 0 }) }, never, false, ""},
 		"node 0 has another": {3, func(m *Member) {
 			m.cfg.Coordinator = true
 			m.lives["c"] = &life{heard: long}
-		}, silent + asked, true},
+		}, silent + asked, true, ""},
 		"node 0 has lost the other": {3, func(m *Member) {
 			m.cfg.Coordinator = true
 			m.lives["c"], m.lives["d"] = &life{heard: long, lost: true}, &life{heard: long, left: true}
-		}, silent + asked, false},
+		}, silent + asked, false, ""},
+		"gossip knows a spare one":                          {2, func(*Member) {}, silent + asked, true, "c"},
+		"gossip knows another, and the job is not complete": {0, func(*Member) {}, silent + formingPatience*asked, true, "c"},
+		"gossip knows another that node 0 has lost": {3, func(m *Member) {
+			m.cfg.Coordinator = true
+			m.lives["c"] = &life{heard: long, lost: true}
+		}, silent + asked, false, "c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				m := imagined(t)
+				m := imagined(t, strings.Fields(tt.known)...)
 				soon, long = time.Now().Add(time.Second), time.Now().Add(-time.Second)
 				m.Formed(tt.formed)
 				tt.given(m)

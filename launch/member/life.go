@@ -193,9 +193,10 @@ func (m *Member) hear(name string, l *life, c net.Conn) (spoke bool, _ error) {
 	}
 }
 
-// heard notes that a launcher lives, also if it was thought lost, and has it
-// looked after. m.mu is held.
+// heard notes that a launcher lives, also if it was thought lost, so that this host is not cut
+// off, and has it looked after. m.mu is held.
 func (m *Member) heard(name string, l *life) {
+	m.alone.Store(false)
 	if l.lost && !l.left {
 		delete(m.lost, name)
 	}

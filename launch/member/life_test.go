@@ -262,7 +262,7 @@ func TestSilence(t *testing.T) {
 	a.mu.Lock()
 	l := a.lives["b"]
 	a.mu.Unlock()
-	b.alone.Store(true)                       // it need not say farewell
+	t.Cleanup(func() { _ = b.end() })         // it need not say farewell
 	if err := b.list.Shutdown(); err != nil { // it answers nobody any more
 		t.Fatal(err)
 	}
@@ -398,7 +398,7 @@ func TestCutOff(t *testing.T) {
 		}
 		b.Formed(c.launchers)
 		b.unplug("a")
-		a.alone.Store(true)                       // it need not say farewell
+		t.Cleanup(func() { _ = a.end() })         // it need not say farewell
 		if err := a.list.Shutdown(); err != nil { // it answers nobody any more
 			t.Fatal(err)
 		}

@@ -1,7 +1,9 @@
 package member
 
 import (
+	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,5 +80,39 @@ func TestLostHearsNoFarewell(t *testing.T) {
 		if l := a.link("b"); l.leaving == lost {
 			t.Errorf("b is lost: %v, and it is told farewell: %v", lost, l.leaving)
 		}
+	}
+}
+
+// Who was cut off while others were awaited, and is not any more, waits at its end like anybody
+// else until what it has sent is taken.
+func TestCutOffNoMore(t *testing.T) {
+	a := open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1:0"})
+	a.Formed(3)
+	for i, deadline := 0, time.Now().Add(arrives); !a.alone.Load(); i++ { // on a busy machine one may count as heard later
+		a.lookAfter(fmt.Sprint("x", i)) // nothing is ever heard of these two
+		a.lookAfter(fmt.Sprint("y", i))
+		if first, second := next(t, a), next(t, a); time.Now().After(deadline) {
+			t.Fatalf("got %+v and %+v, want that a is cut off", first, second)
+		}
+	}
+	b := open1(t, Config{Name: "b", Endpoint: a.port.addr.String()})
+	_ = a.line1(t, "b")
+	if a.alone.Load() {
+		t.Error("it counts as cut off, though another is heard")
+	}
+	const n = 100
+	for i := range n {
+		a.Send("b", rendezvous.Message{Kind: rendezvous.KindEnd, Epoch: i, Name: strings.Repeat("x", 100_000)})
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	for i := range n {
+		if in := next(t, b); in.Lost || in.Msg.Epoch != i {
+			t.Fatalf("message %d of %d: got %v of epoch %d, lost: %v", i, n, in.Msg.Kind, in.Msg.Epoch, in.Lost)
+		}
+	}
+	if in := next(t, b); !in.Lost || in.From != "a" {
+		t.Errorf("got %+v, want that a has left", in)
 	}
 }

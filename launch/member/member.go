@@ -92,7 +92,7 @@ type Member struct {
 	gossip *memberlist.TransmitLimitedQueue
 	at     netip.AddrPort                    // where the coordinator is, on another launcher
 	vouch  atomic.Pointer[func(string) bool] // see Vouch
-	alone  atomic.Bool                       // this host is cut off
+	alone  atomic.Bool                       // this host was found to be cut off, and nobody has been heard since
 	told   atomic.Int64                      // the coordinator's time between pulses, once it has told it
 	formed atomic.Int32                      // launchers of the job, see Formed
 

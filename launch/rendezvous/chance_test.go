@@ -11,13 +11,14 @@ import (
 )
 
 // chance is a job to which anything happens in any order: messages are late (those of a
-// launcher to another stay in order), ranks fail, launchers are stopped and lost. What
-// happens is drawn from events.
+// launcher to another stay in order), ranks fail, launchers are stopped and lost, and others
+// come. What happens is drawn from events.
 type chance struct {
 	t      *testing.T
 	coord  *Coordinator
 	nodes  map[string]*Node
-	names  []string
+	names  []string        // of the launchers that have come
+	later  []string        // of those that have not
 	dead   map[string]bool // launchers that have ended or were killed
 	told   map[[2]string]bool
 	links  map[[2]string][]Message
@@ -33,23 +34,48 @@ type due struct {
 	t   Timer
 }
 
-func newChance(t *testing.T, nodes, nproc, restarts, least int) *chance {
+func newChance(t *testing.T, nodes, more, nproc, restarts, least int) *chance {
 	c := &chance{t: t, nodes: map[string]*Node{}, dead: map[string]bool{}, told: map[[2]string]bool{}, links: map[[2]string][]Message{}, killed: map[string]map[int]bool{}}
 	run := Command{Program: "train"}
 	c.coord = NewCoordinator(CoordinatorConfig{Nodes: nodes, Least: least, Window: 2 * time.Second, MaxRestarts: restarts, Job: "job", Self: "a", Run: run,
 		JoinWait: time.Minute, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond, Grace: 10 * time.Second, StuckAfter: 30 * time.Second})
-	for i := range nodes {
+	for i := range nodes + more {
 		name := string(rune('a' + i))
-		c.names = append(c.names, name)
+		c.later = append(c.later, name)
 		c.killed[name] = map[int]bool{}
 		c.nodes[name] = NewNode(NodeConfig{Info: NodeInfo{Name: name, Host: name, Nproc: nproc, Want: -1, Nodes: nodes, Least: least}, Run: run, Key: []byte("k"), Join: "a:1",
 			Again: 200 * time.Millisecond, JoinWait: time.Minute + 2*time.Second, AnswerWait: time.Second, StopWait: time.Second, KillWait: time.Second, GoneWait: 30 * time.Second, StrangerWait: 2 * time.Second, Grace: 10 * time.Second})
 	}
 	c.apply("coord", c.coord.Start())
-	for _, n := range c.names {
-		c.apply(n, c.nodes[n].Start())
+	for range nodes {
+		c.come()
 	}
 	return c
+}
+
+// come starts the next launcher.
+func (c *chance) come() {
+	if len(c.later) > 0 {
+		name := c.later[0]
+		c.names, c.later = append(c.names, name), c.later[1:]
+		c.apply(name, c.nodes[name].Start())
+	}
+}
+
+// checkPlaces checks who is to take part in an epoch: node 0 is the coordinator's launcher, and
+// where the number of nodes is fixed nobody else has the place of a member that is not lost.
+func (c *chance) checkPlaces(nodes []NodeInfo) {
+	has := func(name string) bool {
+		return slices.ContainsFunc(nodes, func(n NodeInfo) bool { return n.Name == name })
+	}
+	if nodes[0].Name != c.coord.cfg.Self || len(nodes) > c.coord.cfg.Nodes {
+		c.t.Fatalf("a job of %d nodes is formed of %v", c.coord.cfg.Nodes, nodes)
+	}
+	for name := range c.coord.earlier {
+		if !c.coord.elastic() && !has(name) {
+			c.t.Fatalf("%s has lost its place: the job is formed of %v", name, nodes)
+		}
+	}
 }
 
 // apply carries out what a machine wants done.
@@ -65,6 +91,9 @@ func (c *chance) apply(who string, effects []Effect) {
 			to := cmp.Or(e.To, "coord")
 			if to != "coord" && c.nodes[to] == nil {
 				c.t.Fatalf("a message to %q", to)
+			}
+			if e.Msg.Kind == KindAssign {
+				c.checkPlaces(e.Msg.Nodes)
 			}
 			if e.Msg.Kind == KindVitals || c.dead[launcher] {
 				continue
@@ -186,6 +215,8 @@ func (c *chance) happen(event, choice byte) {
 		c.apply(name, n.Exited(local, Exit{Signal: "SIGKILL", SignalNumber: 9}))
 	case e == 27 && choice >= 128 && !c.dead[name]:
 		c.apply(name, n.Interrupt("SIGTERM", 15))
+	case e == 27:
+		c.come()
 	case e == 28 && choice >= 128 && !c.dead[name]: // the launcher is killed
 		c.dead[name] = true
 	case e == 29:
@@ -253,7 +284,7 @@ func happenAll(t *testing.T, events []byte) {
 	if events[3]%2 == 1 && nodes > 1 {
 		least = 1 + int(events[3]/2)%(nodes-1)
 	}
-	c := newChance(t, nodes, nproc, restarts, least)
+	c := newChance(t, nodes, int(events[0]/4)%4, nproc, restarts, least)
 	for i := 4; i+1 < len(events); i += 2 {
 		c.happen(events[i], events[i+1])
 	}

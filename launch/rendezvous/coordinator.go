@@ -48,16 +48,18 @@ type Coordinator struct {
 	seq      uint64         // exchange under way
 	parts    map[string]Message
 	settling *Cause
-	earlier  map[string]int        // launchers that were members, in an earlier epoch, and were not lost, by the node number asked for
+	earlier  map[string]int        // launchers that were members in an earlier epoch, or waited in it, and are not lost, by the node number asked for
+	last     map[string]bool       // those of them that were members in the last epoch
 	lost     map[string]bool       // members of this epoch that are
 	refused  map[string]bool       // launchers
 	verdict  *Cause                // why the job ended; nil while it has not, and if it ended well
 	seen     map[int]Vital         // by rank, the last of each
 	finds    map[int]int           // by rank, how often in a row it was found to be stopped and waited for
 	warned   map[int]time.Duration // by rank, when to say again that it is slow
-	late     map[string]NodeInfo   // launchers that have come since the job was complete
+	late     map[string]NodeInfo   // launchers that wait: they have come since the job was complete, or the places are others'
 	stop     string                // signal, once a stop is under way
 	flight   *flight               // what the ranks did last, while it is gathered
+	flights  int                   // so many have been begun
 	elasticity
 	out []Effect
 }
@@ -89,8 +91,8 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 		c.flown(from, m)
 	case m.Kind == KindRegister && m.Node != nil && m.Command != nil:
 		c.register(from, *m.Node, *m.Command, m.Epoch)
-	case m.Kind == KindStop && m.Epoch <= c.epoch && (c.index(from) >= 0 || c.belongs(from)):
-		c.stopAll(m.Text, m.Code, m.Grace) // of this epoch, or sent as the last one ended
+	case m.Kind == KindStop && m.Epoch <= c.epoch:
+		c.stopBy(from, m)
 	case m.Epoch != c.epoch || c.index(from) < 0 || c.phase == over:
 		// another epoch, a stranger, or too late
 	case m.Kind == KindAck:
@@ -116,8 +118,7 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 // Lost handles the news that a launcher is lost, and how.
 func (c *Coordinator) Lost(name string, how Loss) []Effect {
 	i := c.index(name)
-	delete(c.earlier, name)
-	delete(c.late, name)
+	c.forget(name)
 	_, done := c.done[name]
 	switch {
 	case c.phase == over:
@@ -179,7 +180,7 @@ func cutOff(nodes []NodeInfo, i int) *Cause {
 func (c *Coordinator) Expired(t Timer) []Effect {
 	switch {
 	case t.Kind == TimerFlight:
-		if c.flight != nil && c.flight.epoch == t.Epoch {
+		if c.flight != nil && c.flight.number == t.Flight {
 			c.showFlight()
 		}
 	case t.Epoch != c.epoch || c.phase == over:
@@ -259,6 +260,28 @@ func (c *Coordinator) finished(from string, code int) {
 	c.sendAll(Message{Kind: KindEnd, Code: worst})
 }
 
+// stopBy handles a request to stop of the launcher called from. That of a member, of this epoch
+// or of the last one, as it may have been sent when that ended, is for all. Who only waits to
+// be taken in leaves, which concerns nobody else.
+func (c *Coordinator) stopBy(from string, m Message) {
+	_, waits := c.late[from]
+	if c.index(from) >= 0 || c.last[from] && !waits {
+		c.stopAll(m.Text, m.Code, m.Grace)
+		return
+	}
+	c.forget(from)
+	if c.phase == gathering {
+		c.gathered()
+	}
+}
+
+// forget has nobody wait for a launcher that is gone, or about to go.
+func (c *Coordinator) forget(name string) {
+	delete(c.earlier, name)
+	delete(c.last, name)
+	delete(c.late, name)
+}
+
 // stopAll passes a request to stop on to every rank. A job whose ranks do not
 // run yet ends at once.
 func (c *Coordinator) stopAll(signal string, number int, grace time.Duration) {
@@ -296,9 +319,10 @@ func (c *Coordinator) abort(cause *Cause) {
 func (c *Coordinator) formAgain(cause *Cause) {
 	c.expectFlight(cause)
 	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: true})
+	c.last = map[string]bool{}
 	for _, n := range c.nodes {
 		if !c.lost[n.Name] {
-			c.earlier[n.Name] = n.Want
+			c.earlier[n.Name], c.last[n.Name] = n.Want, true
 		}
 	}
 	c.await()
@@ -307,7 +331,8 @@ func (c *Coordinator) formAgain(cause *Cause) {
 	c.timer(TimerJoin, c.cfg.JoinWait)
 }
 
-// belongs says whether a launcher was a member in an earlier epoch, and is not lost.
+// belongs says whether a launcher was a member in an earlier epoch, or waited in it, and is not
+// lost.
 func (c *Coordinator) belongs(name string) bool {
 	_, ok := c.earlier[name]
 	return ok
@@ -332,8 +357,8 @@ func (c *Coordinator) sendAll(m Message) {
 	}
 }
 
-// sendAway sends m to the members of the last epoch that have not come for this one yet: they
-// still end their ranks.
+// sendAway sends m to those who are expected from an earlier epoch and have not come for this
+// one yet: most still end their ranks.
 func (c *Coordinator) sendAway(m Message) {
 	for _, name := range slices.Sorted(maps.Keys(c.earlier)) {
 		if c.index(name) < 0 {
@@ -343,7 +368,7 @@ func (c *Coordinator) sendAway(m Message) {
 }
 
 func (c *Coordinator) timer(k TimerKind, after time.Duration) {
-	c.out = append(c.out, SetTimer{Timer{k, c.epoch}, after})
+	c.out = append(c.out, SetTimer{Timer{Kind: k, Epoch: c.epoch}, after})
 }
 
 func (c *Coordinator) flush() []Effect {

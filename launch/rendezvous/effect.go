@@ -30,8 +30,9 @@ const (
 // Timer is a timer of one epoch. Timers are never canceled: one that no longer
 // matters has no effect when it expires.
 type Timer struct {
-	Kind  TimerKind
-	Epoch int
+	Kind   TimerKind
+	Epoch  int
+	Flight int // of a TimerFlight: which table it is for, of which an epoch may have several
 }
 
 // Effect is what the machine wants done. Effects are carried out in order.

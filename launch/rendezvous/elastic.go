@@ -37,10 +37,10 @@ func span(least, most int) string {
 	return fmt.Sprintf("%d to %d", least, most)
 }
 
-// gathered goes on if the nodes that have registered are enough.
+// gathered goes on if the nodes that have registered are enough, node 0 among them.
 func (c *Coordinator) gathered() {
 	switch {
-	case len(c.nodes) == c.cfg.Nodes:
+	case c.index(c.cfg.Self) >= 0 && len(c.nodes) >= c.cfg.Nodes: // who is too many is spare
 		c.assign()
 	case !c.enough():
 	case len(c.awaited) > 0 && !slices.ContainsFunc(c.awaited, func(name string) bool { return c.index(name) < 0 && c.belongs(name) }):

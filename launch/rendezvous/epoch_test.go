@@ -139,7 +139,7 @@ func TestLateTimers(t *testing.T) {
 			if tt.timer == TimerAck {
 				s.hear()
 			}
-			timer := Timer{tt.timer, epoch}
+			timer := Timer{tt.timer, epoch, epoch + 1} // each has had one table
 			if tt.who == "coord" {
 				return s.coord.Expired(timer)
 			}
@@ -158,7 +158,7 @@ func TestLateTimers(t *testing.T) {
 // failure: where a node does not acknowledge, and where node 0 is cut off meanwhile.
 func TestEndsUnformed(t *testing.T) {
 	for want, end := range map[string]func(c *Coordinator) []Effect{
-		"no acknowledgement within 10s from node 1 (host-b)": func(c *Coordinator) []Effect { return c.Expired(Timer{TimerAck, 0}) },
+		"no acknowledgement within 10s from node 1 (host-b)": func(c *Coordinator) []Effect { return c.Expired(Timer{Kind: TimerAck}) },
 		"node 0 (host-a) does not reach the other node":      func(c *Coordinator) []Effect { return c.Alone("b") },
 	} {
 		s := after(t, "new nproc=1,1 restarts=1", "start")
@@ -207,7 +207,7 @@ func TestComesWhileAssigned(t *testing.T) {
 	s := after(t, "new nproc=1,1,1 expect=3 least=1", "start coord a b", "deliver", "expire coord window 0")
 	c := s.node("c").cfg
 	out := fmt.Sprint(s.coord.Receive("c", Message{Kind: KindRegister, Node: &c.Info, Command: &c.Run}))
-	grow := Timer{TimerGrow, 0}
+	grow := Timer{Kind: TimerGrow}
 	again := fmt.Sprint([]Effect{SetTimer{grow, s.coord.cfg.Window}})
 	if !strings.Contains(out, "timer grow") {
 		t.Errorf("it is answered %s", out)
@@ -231,7 +231,7 @@ func TestAcknowledgesAgain(t *testing.T) {
 	b.Start()
 	b.Receive(Message{Kind: KindAssign, Epoch: 2, Nodes: []NodeInfo{{Name: "b", Nproc: 1}}})
 	for _, epoch := range []int{0, 2, 2} {
-		if out := fmt.Sprint(b.Expired(Timer{TimerRegister, epoch})); out != "[send coordinator: ack e2 timer register e2 after 1ns]" {
+		if out := fmt.Sprint(b.Expired(Timer{Kind: TimerRegister, Epoch: epoch})); out != "[send coordinator: ack e2 timer register e2 after 1ns]" {
 			t.Errorf("got %s", out)
 		}
 	}

@@ -25,16 +25,20 @@ const flightWait = 300 * time.Millisecond
 // flight gathers what the ranks of all nodes did last: because somebody asked, or
 // because they have failed.
 type flight struct {
-	epoch int
-	nodes []NodeInfo
-	said  map[string][]Flown // by node
-	gone  string             // name of the node that is lost, or ""
-	cause *Cause             // nil if somebody asked
-	asked []string           // the other nodes of which somebody asked
+	number int // from 1, in all epochs
+	epoch  int
+	nodes  []NodeInfo
+	said   map[string][]Flown // by node
+	gone   string             // name of the node that is lost, or ""
+	cause  *Cause             // nil if somebody asked
+	asked  []string           // the other nodes of which somebody asked
 }
 
-func newFlight(epoch int, nodes []NodeInfo) *flight {
-	return &flight{epoch: epoch, nodes: nodes, said: map[string][]Flown{}}
+// beginFlight begins to gather what the ranks did last, for flightWait.
+func (c *Coordinator) beginFlight() {
+	c.flights++
+	c.flight = &flight{number: c.flights, epoch: c.epoch, nodes: c.nodes, said: map[string][]Flown{}}
+	c.out = append(c.out, SetTimer{Timer{TimerFlight, c.epoch, c.flights}, flightWait})
 }
 
 // tellsMuch says that what the ranks did last may explain c.
@@ -47,16 +51,12 @@ func (c *Coordinator) askFlight(from string) {
 	if c.phase != running {
 		return
 	}
-	begin := c.flight == nil
-	if begin {
-		c.flight = newFlight(c.epoch, c.nodes)
+	if c.flight == nil {
+		c.sendAll(Message{Kind: KindFlight})
+		c.beginFlight()
 	}
 	if from != c.cfg.Self {
 		c.flight.asked = append(c.flight.asked, from)
-	}
-	if begin {
-		c.sendAll(Message{Kind: KindFlight})
-		c.timer(TimerFlight, flightWait)
 	}
 }
 
@@ -66,9 +66,8 @@ func (c *Coordinator) expectFlight(cause *Cause) {
 	if c.phase != running || !tellsMuch(cause) {
 		return
 	}
-	c.flight = newFlight(c.epoch, c.nodes)
+	c.beginFlight()
 	c.flight.cause = cause
-	c.timer(TimerFlight, flightWait)
 }
 
 // flown takes what a node says, and shows it when all have.

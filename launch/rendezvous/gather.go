@@ -42,11 +42,29 @@ func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) 
 		c.refuse(from, n.Host, "the job is already complete and running")
 	case c.objection(from, n, run) != "":
 		c.refuse(from, n.Host, c.objection(from, n, run))
+	case !c.hasRoom(from):
+		c.late[from] = n // until those have come who have the places, or one of them is lost
 	default:
 		n.Name = from
+		delete(c.late, from)
 		c.nodes = append(c.nodes, n)
 		c.gathered()
 	}
+}
+
+// hasRoom says whether there is a place for a launcher that comes while nodes are gathered.
+// Where their number is fixed, node 0 and the members of an earlier epoch that are not lost
+// have theirs, whoever comes first; in an elastic job who is too many is spare.
+func (c *Coordinator) hasRoom(name string) bool {
+	if c.elastic() || name == c.cfg.Self || c.belongs(name) {
+		return true
+	}
+	expected := maps.Clone(c.earlier)
+	expected[c.cfg.Self] = 0
+	for _, n := range c.nodes {
+		delete(expected, n.Name)
+	}
+	return len(c.nodes)+len(expected) < c.cfg.Nodes
 }
 
 // number is the node number that a launcher has if it asks for want. Those of members of an
@@ -100,7 +118,6 @@ func (c *Coordinator) refuseLate(why string) {
 	for _, name := range slices.Sorted(maps.Keys(c.late)) {
 		c.refuse(name, c.late[name].Host, why)
 	}
-	clear(c.late)
 }
 
 // doubtWait is longer than a loss is unknown.
@@ -109,7 +126,12 @@ const doubtWait = 5 * time.Second
 // assign puts the nodes in order (the coordinator's first, then those that
 // asked for a number, the rest by host and name in the gaps) and proposes it.
 func (c *Coordinator) assign() {
-	c.spare()
+	if c.index(c.cfg.Self) < 0 {
+		panic("rendezvous: a job is formed without node 0, which would be another launcher than the coordinator's")
+	}
+	if c.spare(); !c.elastic() {
+		clear(c.late) // who has waited for a member to be lost registers again, and is in doubt or refused
+	}
 	rest := slices.Clone(c.nodes)
 	slices.SortFunc(rest, func(a, b NodeInfo) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.Name, b.Name))
@@ -248,6 +270,7 @@ func (c *Coordinator) wanted(i int) string {
 
 // refuse turns a launcher away, and tells of it once.
 func (c *Coordinator) refuse(to, host, why string) {
+	delete(c.late, to)
 	if !c.refused[to] {
 		c.refused[to] = true
 		c.out = append(c.out, Note{fmt.Sprintf("a node (%s) was refused: %s", host, why)})

@@ -176,7 +176,7 @@ func (n *Node) assign(m Message) {
 func (n *Node) Expired(t Timer) []Effect {
 	switch {
 	case n.phase == ended || t.Epoch != n.epoch && t.Kind != TimerRegister:
-	case t.Kind == TimerRegister && n.phase == joining:
+	case t.Kind == TimerRegister && n.phase == joining && n.failure == nil: // else it has been stopped, and leaves
 		n.register()
 	case t.Kind == TimerRegister && n.phase == assigned: // the commit may be lost, or this was
 		n.send(Message{Kind: KindAck})
@@ -244,7 +244,9 @@ func (n *Node) send(m Message) {
 	n.emit(Send{"", m})
 }
 
-func (n *Node) timer(k TimerKind, after time.Duration) { n.emit(SetTimer{Timer{k, n.epoch}, after}) }
+func (n *Node) timer(k TimerKind, after time.Duration) {
+	n.emit(SetTimer{Timer{Kind: k, Epoch: n.epoch}, after})
+}
 
 func (n *Node) emit(e Effect) { n.out = append(n.out, e) }
 

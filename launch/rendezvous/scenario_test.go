@@ -42,7 +42,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	flight a                 somebody asks launcher a what the ranks did last
 //	vital a.0 quiet=5s idle=5s in=3+ met=2 [halted] [stopped] [disk]   local rank 0 of node a is quiet; it has ended
 //	                         3 collectives and is in the next, and 2 exchanges
-//	expire coord|a TIMER EPOCH
+//	expire coord|a TIMER EPOCH [FLIGHT]
 //
 // What nodes run is train, or run=train:8,train:9:b2 of new: train --batch 8, and
 // train --batch 9 of build b2.
@@ -234,7 +234,10 @@ func (s *sim) do(f []string) error {
 		s.apply(who, node.Vitals([]Vital{vital(local, opt, args[1:])}))
 	case "expire":
 		epoch, _ := strconv.Atoi(args[2])
-		timer := Timer{TimerKind(args[1]), epoch}
+		timer := Timer{Kind: TimerKind(args[1]), Epoch: epoch}
+		if len(args) > 3 {
+			timer.Flight, _ = strconv.Atoi(args[3])
+		}
 		if args[0] == "coord" {
 			s.apply("coord", s.coord.Expired(timer))
 		} else {

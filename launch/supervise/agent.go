@@ -149,6 +149,9 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 		a.console.forward = &forwarder{send: func(m rendezvous.Message) { cfg.Transport.Send("", m) }}
 	}
 	a.wg.Go(a.watchReader)
+	if err := cfg.Output.removeErrors(); err != nil {
+		cfg.Log.Warn("reasons of earlier failures are left where those of this job are to be", "error", err)
+	}
 	a.loop(ctx)
 	a.endLeft()
 	if cfg.gathers() {

@@ -2,7 +2,9 @@ package supervise
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -97,8 +99,33 @@ func readError(path string, code int) ([]byte, bool) {
 	return b, true
 }
 
+// removeErrors removes the error files of an earlier run, of all ranks: to keepError they
+// would be of this one. A launcher does so before it registers, when no rank runs: in a folder
+// of several launchers one that is quick to fail has its file.
+func (o Output) removeErrors() error {
+	if o.Dir == "" {
+		return nil
+	}
+	return within(fileWait, o.Dir, func() error {
+		files, err := os.ReadDir(o.Dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		for _, f := range files {
+			var rank int
+			if _, no := fmt.Sscanf(f.Name(), "rank-%d.error.json", &rank); no != nil || filepath.Base(o.errorPath(rank)) != f.Name() {
+				continue
+			}
+			if e := os.Remove(o.errorPath(rank)); !errors.Is(e, fs.ErrNotExist) { // another launcher may be quicker
+				err = errors.Join(err, e)
+			}
+		}
+		return err
+	})
+}
+
 // errorVar is environ with the error file of a rank in the place of the launcher's. That
-// of an earlier run or epoch is removed, which is not waited for after until.
+// of an earlier epoch is removed, which is not waited for after until.
 func (a *agent) errorVar(environ []string, rank int, until time.Time) []string {
 	var out []string
 	for _, kv := range environ {
