@@ -118,16 +118,21 @@ func MakeDir(dir string) error {
 		return err
 	}
 	for _, d := range grew {
-		if err := SyncDir(d); err != nil && !errors.Is(err, fs.ErrPermission) { // who may make a folder there need not be able to read
+		if err := SyncDir(d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// SyncDir makes renames and new names in the folder dir survive a power cut.
+// SyncDir makes renames and new names in the folder dir survive a power cut. One that this
+// user may not read is left to the kernel, which writes it out in its own time: who may
+// make names in a folder need not be able to read it, and only what is read can be synced.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func makeParents(dir string) ([]string, error) {
 		if err := os.Mkdir(d, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, errors.Join(err, removeEmpty(missing[:i]))
 		}
-		if err := atomicfile.SyncDir(filepath.Dir(d)); err != nil && !errors.Is(err, fs.ErrPermission) { // as in atomicfile.MakeDir
+		if err := atomicfile.SyncDir(filepath.Dir(d)); err != nil {
 			return nil, errors.Join(err, removeEmpty(missing[:i+1]))
 		}
 	}
