@@ -12,17 +12,21 @@
 // taken for those of a dead one. The number of the process is in the name for
 // people.
 //
+// Who may read and write what is written is what the user's umask says, as of any
+// file.
+//
 // The functions may be called from any goroutine; the last of two concurrent
 // writers of one path wins.
 package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 )
 
 // Write puts what f writes into the file at path, replacing a file that is
@@ -45,10 +49,14 @@ func Write(path string, f func(io.Writer) error) error {
 	return errors.Join(tmp.Close(), SyncDir(dir)) // the lock goes with Close
 }
 
-// create makes and locks the temporary file of path.
+// create makes and locks the temporary file of path. It is made as any file is, and not by
+// os.CreateTemp, whose files are their owner's alone: so the kernel does as the umask says.
 func create(path string) (*os.File, error) {
 	for {
-		tmp, err := os.CreateTemp(filepath.Dir(path), pattern(path))
+		tmp, err := os.OpenFile(temporaryOf(path), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -61,9 +69,10 @@ func create(path string) (*os.File, error) {
 	}
 }
 
-// pattern is that of the temporary names of path, for os.CreateTemp.
-func pattern(path string) string {
-	return "." + filepath.Base(path) + ".tmp-" + strconv.Itoa(os.Getpid()) + "-*"
+// temporaryOf is a temporary name of path, another at each call.
+func temporaryOf(path string) string {
+	name := fmt.Sprintf(".%s.tmp-%d-%d", filepath.Base(path), os.Getpid(), rand.Uint32())
+	return filepath.Join(filepath.Dir(path), name)
 }
 
 // target writes to the temporary of path, and speaks of path where that fails.
@@ -85,12 +94,9 @@ func named(err error, path string) error {
 	return err
 }
 
-// fill writes, makes readable to all and syncs tmp, the temporary of path.
+// fill writes and syncs tmp, the temporary of path.
 func fill(tmp *os.File, path string, f func(io.Writer) error) error {
 	if err := f(target{tmp, path}); err != nil {
-		return err
-	}
-	if err := tmp.Chmod(0o644); err != nil {
 		return err
 	}
 	return tmp.Sync()
@@ -114,7 +120,7 @@ func MakeDir(dir string) error {
 		}
 		grew = append(grew, filepath.Dir(d))
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
 	for _, d := range grew {

@@ -20,9 +20,12 @@ type Folder struct {
 
 // NewFolder makes the temporary folder of path, beside it.
 func NewFolder(path string) (*Folder, error) {
-	dir := filepath.Dir(path)
 	for {
-		tmp, err := os.MkdirTemp(dir, pattern(path))
+		tmp := temporaryOf(path)
+		err := os.Mkdir(tmp, 0o777) // as in create
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -39,11 +42,7 @@ func NewFolder(path string) (*Folder, error) {
 			}
 			continue
 		}
-		f := &Folder{path: path, tmp: tmp, lock: d}
-		if err := d.Chmod(0o755); err != nil {
-			return nil, errors.Join(err, f.Discard())
-		}
-		return f, nil
+		return &Folder{path: path, tmp: tmp, lock: d}, nil
 	}
 }
 

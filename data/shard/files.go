@@ -46,7 +46,7 @@ func makeParents(dir string) ([]string, error) {
 	}
 	slices.Reverse(missing)
 	for i, d := range missing {
-		if err := os.Mkdir(d, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(d, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, errors.Join(err, removeEmpty(missing[:i]))
 		}
 		if err := atomicfile.SyncDir(filepath.Dir(d)); err != nil {

@@ -154,7 +154,7 @@ func (d *Dir) write() error {
 
 func (d *Dir) makeFolders() error {
 	for _, f := range []string{d.Ckpt(), d.Samples(), d.Events()} {
-		if err := os.MkdirAll(f, 0o755); errors.Is(err, syscall.ENOTDIR) {
+		if err := os.MkdirAll(f, 0o777); errors.Is(err, syscall.ENOTDIR) {
 			return fmt.Errorf("%s is a file, where a run has a folder: move it away", f)
 		} else if err != nil {
 			return err
