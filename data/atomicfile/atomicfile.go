@@ -13,7 +13,8 @@
 // people.
 //
 // Who may read and write what is written is what the user's umask says, as of any
-// file.
+// file. Only a file is replaced: a path that names a pipe, a device or a folder is
+// refused, and a link is followed to the file that it names.
 //
 // The functions may be called from any goroutine; the last of two concurrent
 // writers of one path wins.
@@ -33,15 +34,19 @@ import (
 // there. If f or the disk fails, path is as it was and the error says why, of path:
 // its temporary is nobody's affair.
 func Write(path string, f func(io.Writer) error) error {
-	dir := filepath.Dir(path)
+	file, err := follow(path)
+	if err != nil {
+		return &fs.PathError{Op: "write", Path: path, Err: err}
+	}
+	dir := filepath.Dir(file)
 	_ = Sweep(dir) // what cannot be removed is no fault of this file
-	tmp, err := create(path)
+	tmp, err := create(file)
 	if err != nil {
 		return named(err, path)
 	}
 	err = named(fill(tmp, path, f), path)
 	if err == nil {
-		err = os.Rename(tmp.Name(), path)
+		err = os.Rename(tmp.Name(), file)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()), tmp.Close())
