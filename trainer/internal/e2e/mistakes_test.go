@@ -20,7 +20,8 @@ type mistake struct {
 }
 
 // mistakes are made in a folder that holds: run, a finished run of four steps;
-// shards, small, grey and tall, data sets; file, a file; empty, a folder.
+// shards, small, grey and tall, data sets; file, corpus.txt and corpus.png, files of text;
+// empty, a folder.
 var mistakes = []mistake{
 	// Command lines.
 	{"no flags", "", "train", 2, `^--out is required: .*for example --out runs/a`},
@@ -132,6 +133,9 @@ var mistakes = []mistake{
 	{"sample of shards", "", "sample --run shards --out z.png", 1, `^shards is not a run directory, .*: it has no config.json`},
 	{"sample not a PNG", "", "sample --run run --out z.jpg", 2, `^--out z.jpg: want a name that ends in .png`},
 	{"sample into no folder", "", "sample --run run --out nowhere/z.png", 1, `^--out nowhere/z.png: there is no folder nowhere: make it first`},
+	{"sample over a text that is there", "", "sample --run run --out corpus.txt", 1, `^--out corpus.txt: it is there already: give another name, or replace it with --force$`},
+	{"sample over what is no picture", "", "sample --run run --out corpus.png", 1, `^--out corpus.png: it is there already, and no PNG, so it is not replaced: give another name, or replace it with --force$`},
+	{"evaluate over what is no picture", "", "evaluate --run run --picture corpus.png", 1, `^the picture corpus.png cannot be written: it is there already, and no PNG, so it is not replaced: give another place with --picture FILE.png, or --picture none$`},
 	{"no samples", "", "sample --run run --out z.png --n 0", 2, `^want --n from 1 to [0-9]+, got 0`},
 	{"unknown statistics", "", "sample --run run --out z.png --stats mine", 2, `^unknown --stats "mine": want batch or running`},
 	{"config.json is not JSON", "", "sample --run torn-config --out z.png", 1, `^torn-config/config.json is damaged: .+`},
@@ -286,8 +290,10 @@ func (s *site) setting() {
 	if err := os.Mkdir(s.path("empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.path("file"), []byte("text\n"), 0o644); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"file", "corpus.txt", "corpus.png"} {
+		if err := os.WriteFile(s.path(name), []byte("text\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
