@@ -29,6 +29,7 @@ type evaluation struct {
 	o       options
 	backend exec.Backend
 	threads int          // of this rank
+	ranks   int          // on this machine
 	trained *trained.Run // nil: samples are judged that no model of ours made
 	takes   algo.Inputs  // of the model
 	show    *progressbar.Phases
@@ -103,6 +104,7 @@ func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.
 	e := &evaluation{o: o, show: progressbar.NewPhases(stderr), log: slog.New(plainlog.New("evaluate", stderr))}
 	if w != nil {
 		c.LocalRank, c.LocalRanks, e.comm = w.LocalRank(), w.LocalSize(), w.Comm
+		e.ranks = w.LocalSize()
 		e.same = func(things map[string]string, dataDigest string) error {
 			return world.Same(ctx, w.Rank(), things, nil, dataDigest, w.Exchange)
 		}
@@ -153,7 +155,7 @@ func (e *evaluation) load() error {
 	if err != nil {
 		return err
 	}
-	e.trained, e.takes = run, run.Model.Takes()
+	e.trained, e.takes, run.Ranks = run, run.Model.Takes(), e.ranks
 	if e.o.data != "" {
 		return nil
 	}
