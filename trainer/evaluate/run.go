@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
-	"os"
 
 	"ebtrain/collective"
 	"ebtrain/data"
@@ -159,14 +157,8 @@ func (e *evaluation) load() error {
 	if e.o.data != "" {
 		return nil
 	}
-	e.o.data = run.Config.Flags["data"]
-	if _, err := os.Stat(e.o.data); !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if _, err := dataset.Open(e.o.data, e.o.split); err != nil { // nor is it one that is built in
-		return fmt.Errorf("%w; if the data of the run in %s have moved, say where they are with --data", err, e.o.run)
-	}
-	return nil
+	e.o.data, err = run.Data()
+	return err
 }
 
 // chooseByKind chooses the measures of --samples-from, where none are named, by what the data
