@@ -64,6 +64,9 @@ func TestFolderThatMayNotBeListed(t *testing.T) {
 				t.Errorf("folder: %v", err)
 				continue
 			}
+			if err := os.WriteFile(filepath.Join(f.Temporary(), "file"), nil, 0o600); err != nil {
+				t.Errorf("folder: %v", err)
+			}
 			if err := f.Place(); err != nil {
 				t.Errorf("folder: %v", err)
 			}
