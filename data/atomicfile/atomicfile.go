@@ -12,32 +12,41 @@
 // taken for those of a dead one. The number of the process is in the name for
 // people.
 //
+// Who may read and write what is written is what the user's umask says, as of any
+// file. Only a file is replaced: a path that names a pipe, a device or a folder is
+// refused, and a link is followed to the file that it names.
+//
 // The functions may be called from any goroutine; the last of two concurrent
 // writers of one path wins.
 package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 )
 
 // Write puts what f writes into the file at path, replacing a file that is
 // there. If f or the disk fails, path is as it was and the error says why, of path:
 // its temporary is nobody's affair.
 func Write(path string, f func(io.Writer) error) error {
-	dir := filepath.Dir(path)
+	file, err := follow(path)
+	if err != nil {
+		return &fs.PathError{Op: "write", Path: path, Err: err}
+	}
+	dir := filepath.Dir(file)
 	_ = Sweep(dir) // what cannot be removed is no fault of this file
-	tmp, err := create(path)
+	tmp, err := create(file)
 	if err != nil {
 		return named(err, path)
 	}
 	err = named(fill(tmp, path, f), path)
 	if err == nil {
-		err = os.Rename(tmp.Name(), path)
+		err = os.Rename(tmp.Name(), file)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()), tmp.Close())
@@ -45,10 +54,14 @@ func Write(path string, f func(io.Writer) error) error {
 	return errors.Join(tmp.Close(), SyncDir(dir)) // the lock goes with Close
 }
 
-// create makes and locks the temporary file of path.
+// create makes and locks the temporary file of path. It is made as any file is, and not by
+// os.CreateTemp, whose files are their owner's alone: so the kernel does as the umask says.
 func create(path string) (*os.File, error) {
 	for {
-		tmp, err := os.CreateTemp(filepath.Dir(path), pattern(path))
+		tmp, err := os.OpenFile(temporaryOf(path), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -61,9 +74,10 @@ func create(path string) (*os.File, error) {
 	}
 }
 
-// pattern is that of the temporary names of path, for os.CreateTemp.
-func pattern(path string) string {
-	return "." + filepath.Base(path) + ".tmp-" + strconv.Itoa(os.Getpid()) + "-*"
+// temporaryOf is a temporary name of path, another at each call.
+func temporaryOf(path string) string {
+	name := fmt.Sprintf(".%s.tmp-%d-%d", filepath.Base(path), os.Getpid(), rand.Uint32())
+	return filepath.Join(filepath.Dir(path), name)
 }
 
 // target writes to the temporary of path, and speaks of path where that fails.
@@ -85,12 +99,9 @@ func named(err error, path string) error {
 	return err
 }
 
-// fill writes, makes readable to all and syncs tmp, the temporary of path.
+// fill writes and syncs tmp, the temporary of path.
 func fill(tmp *os.File, path string, f func(io.Writer) error) error {
 	if err := f(target{tmp, path}); err != nil {
-		return err
-	}
-	if err := tmp.Chmod(0o644); err != nil {
 		return err
 	}
 	return tmp.Sync()
@@ -114,20 +125,25 @@ func MakeDir(dir string) error {
 		}
 		grew = append(grew, filepath.Dir(d))
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
 	}
 	for _, d := range grew {
-		if err := SyncDir(d); err != nil && !errors.Is(err, fs.ErrPermission) { // who may make a folder there need not be able to read
+		if err := SyncDir(d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// SyncDir makes renames and new names in the folder dir survive a power cut.
+// SyncDir makes renames and new names in the folder dir survive a power cut. One that this
+// user may not read is left to the kernel, which writes it out in its own time: who may
+// make names in a folder need not be able to read it, and only what is read can be synced.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

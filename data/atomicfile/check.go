@@ -21,7 +21,11 @@ func Check(path string) error {
 	case err == nil && !st.IsDir():
 		return fmt.Errorf("%s is a file, not a folder", dir)
 	}
-	tmp, err := create(path)
+	file, err := follow(path)
+	if err != nil {
+		return fmt.Errorf("%w: give another name", err)
+	}
+	tmp, err := create(file)
 	if err != nil {
 		return fmt.Errorf("no file can be made there: %w", cause(err))
 	}
@@ -34,4 +38,43 @@ func cause(err error) error {
 		return at.Err
 	}
 	return err
+}
+
+// follow is the file that path names, through links if it is one, which may not be there. If
+// something else is there that a file must not replace, the error says what, and not where.
+func follow(path string) (string, error) {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if to, err := os.Readlink(path); err == nil {
+			return "", fmt.Errorf("it is a link to %s, which is not there", to)
+		}
+		return path, nil
+	case err != nil:
+		return "", cause(err)
+	case !st.Mode().IsRegular():
+		return "", fmt.Errorf("it is a %s, which no file may replace", kind(st.Mode()))
+	}
+	file, err := filepath.EvalSymlinks(path)
+	return file, cause(err)
+}
+
+// kind is what is no file.
+func kind(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	}
+	return "device"
+}
+
+// IsStream says whether path names a pipe, a socket or a device, as /dev/stdout: Write refuses
+// it, and who has a stream to write opens it himself.
+func IsStream(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && !st.IsDir() && !st.Mode().IsRegular()
 }

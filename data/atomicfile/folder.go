@@ -20,9 +20,12 @@ type Folder struct {
 
 // NewFolder makes the temporary folder of path, beside it.
 func NewFolder(path string) (*Folder, error) {
-	dir := filepath.Dir(path)
 	for {
-		tmp, err := os.MkdirTemp(dir, pattern(path))
+		tmp := temporaryOf(path)
+		err := os.Mkdir(tmp, 0o777) // as in create
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -39,11 +42,7 @@ func NewFolder(path string) (*Folder, error) {
 			}
 			continue
 		}
-		f := &Folder{path: path, tmp: tmp, lock: d}
-		if err := d.Chmod(0o755); err != nil {
-			return nil, errors.Join(err, f.Discard())
-		}
-		return f, nil
+		return &Folder{path: path, tmp: tmp, lock: d}, nil
 	}
 }
 
@@ -68,10 +67,24 @@ func (f *Folder) Place() error {
 	}
 	err = errors.Join(f.lock.Close(), SyncDir(filepath.Dir(f.path)))
 	if replaced && err == nil {
-		return os.RemoveAll(old)
+		return removeAll(old)
 	}
 	return err
 }
 
+// removeAll is os.RemoveAll of a folder in one that may not be listed, which os.RemoveAll opens.
+func removeAll(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return ignoreAbsent(err)
+	}
+	for _, e := range entries {
+		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	return ignoreAbsent(os.Remove(dir))
+}
+
 // Discard removes the folder and all that is in it.
-func (f *Folder) Discard() error { return errors.Join(os.RemoveAll(f.tmp), f.lock.Close()) }
+func (f *Folder) Discard() error { return errors.Join(removeAll(f.tmp), f.lock.Close()) }

@@ -24,6 +24,9 @@ func IsTemporary(name string) bool { return temporary.MatchString(name) }
 // folder that is not there has none.
 func Sweep(dir string) error {
 	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
 	if err != nil {
 		return ignoreAbsent(err)
 	}

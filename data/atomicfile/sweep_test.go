@@ -8,13 +8,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 )
 
-// TestMain lets the test binary be a writer that never ends: of a file, or of a
-// folder.
+// TestMain lets the test binary be a writer that never ends, of a file or of a folder, or
+// one with another umask.
 func TestMain(m *testing.M) {
 	if path := os.Getenv("ATOMICFILE_TEST_WRITE"); path != "" {
+		if umask, err := strconv.ParseUint(os.Getenv("ATOMICFILE_TEST_UMASK"), 8, 16); err == nil {
+			if err := writeUnder(path, int(umask)); err != nil {
+				fmt.Println(err)
+			}
+			os.Exit(0)
+		}
 		if err := hang(path, os.Getenv("ATOMICFILE_TEST_FOLDER") != ""); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}

@@ -20,7 +20,8 @@ type TextFiles struct {
 	// Val and Test are files, or numbers of Src's last lines: those of val come before
 	// those of test. "" or "0" for none.
 	Val, Test string
-	Buckets   int // lengths of batches at most
+	Limit     int64 // look at the first lines of each split only, for its words too; 0 means all
+	Buckets   int   // lengths of batches at most
 }
 
 // Validate says what is wrong, as far as no file says it.
@@ -179,6 +180,11 @@ func (f TextFiles) parts(ctx context.Context) ([]part, error) {
 			p.files = f.Src
 		}
 		parts = append(parts, p)
+	}
+	for i, p := range parts {
+		if f.Limit > 0 && p.count() > f.Limit {
+			parts[i].last = p.first + int(f.Limit)
+		}
 	}
 	return parts, nil
 }

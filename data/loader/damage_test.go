@@ -131,3 +131,32 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	}
 	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
+
+// tableless is a source whose first shard has lost its seek table.
+type tableless struct{ *fake }
+
+func (s tableless) ReadBlock(i int, dst *data.Block) error {
+	if span := s.Layout().Spans()[i]; span.Shard == 0 {
+		return &data.CorruptError{File: "shard-00000", Frame: -1, Offset: -1, N: s.Layout().Shards[0], Err: errors.New("no seek table")}
+	}
+	return s.fake.ReadBlock(i, dst)
+}
+
+// What costs a whole shard is told of once, and all its blocks are left out.
+func TestLostShardIsToldOnce(t *testing.T) {
+	told := 0
+	c := base()
+	c.Tail, c.Quarantine = Carry, func(*data.CorruptError) { told++ }
+	l, err := New(tableless{source()}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range l.Steps() {
+		if _, err := l.Next(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lost := l.Damaged(); told != 1 || !slices.Equal(lost, []int{0, 1, 2, 3, 4}) {
+		t.Errorf("told %d times of the blocks %v, want once of the first 5", told, lost)
+	}
+}

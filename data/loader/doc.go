@@ -74,7 +74,8 @@ type Config struct {
 	Flip bool
 	// Prefetch is the number of batches made ahead; 0 makes them in Next.
 	Prefetch int
-	// Quarantine, if not nil, is called once for each block found damaged, and the
+	// Quarantine, if not nil, is called once for each block found damaged, or for a file
+	// of which nothing can be read (Frame is −1), and the
 	// block's samples are left out from then on: with Carry another sample, of the
 	// pool if it has one, takes the place of each, else its slot gets weight 0. It may be called
 	// from the prefetching goroutine. If nil, damage is an error of Next.

@@ -176,6 +176,22 @@ func (f *filler) load(at []place, epochs []int64) error {
 	})
 }
 
+// oncePerFile is tell, which may be nil, that is told but once of a file of which nothing can
+// be read, though each of its blocks is damaged.
+func oncePerFile(tell func(*data.CorruptError)) func(*data.CorruptError) {
+	if tell == nil {
+		return nil
+	}
+	told := map[string]bool{}
+	return func(e *data.CorruptError) {
+		if e.Frame < 0 && told[e.File] {
+			return
+		}
+		told[e.File] = told[e.File] || e.Frame < 0
+		tell(e)
+	}
+}
+
 // replace gives each slot of a damaged block another sample.
 func (f *filler) replace() error {
 	for i := range f.at { // Carry has no empty slots

@@ -59,6 +59,7 @@ func New(src data.Source, c Config) (*Loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loader: %w", err)
 	}
+	c.Quarantine = oncePerFile(c.Quarantine)
 	b, err := measure(src)
 	if err == nil && b != nil {
 		err = b.check(c)

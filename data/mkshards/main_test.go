@@ -9,11 +9,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"ebtrain/data/dataset"
+	"ebtrain/data/shard"
 	"ebtrain/launch/cliflag"
 )
 
@@ -88,6 +90,31 @@ func TestTextSplits(t *testing.T) {
 		if want := fmt.Sprintf("  %-6s %8d samples in 1 shard", split, n); !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
+	}
+}
+
+// TestTextLimit: the first lines of a file are imported as a file of these lines is, words and
+// lengths of batches included. One that is left out is one of them.
+func TestTextLimit(t *testing.T) {
+	root := t.TempDir()
+	first := strings.Repeat("a b\n", 20) + "\n" + strings.Repeat("a b c d\n", 9)
+	var sets [2]*shard.Index
+	for i, text := range []string{first, first + strings.Repeat("later words of quite a long sentence\n", 30)} {
+		src, dir := filepath.Join(root, fmt.Sprint("lines", i)), filepath.Join(root, fmt.Sprint("set", i))
+		put(t, src, []byte(text))
+		if code, _, _, err := try(t, "text", "--src", src, "--test", src, "--limit", "30", "--on-bad", "skip", "--out", dir); code != 0 {
+			t.Fatalf("code %d, %v", code, err)
+		}
+		var err error
+		if sets[i], err = shard.ReadIndex(dir); err != nil {
+			t.Fatal(err)
+		}
+		for j := range sets[i].Skipped {
+			sets[i].Skipped[j].Name = "" // the file's is another
+		}
+	}
+	if n := sets[0].Splits["train"].Samples; n != 29 || !reflect.DeepEqual(sets[0].Schema, sets[1].Schema) || !reflect.DeepEqual(sets[0].Splits, sets[1].Splits) || !reflect.DeepEqual(sets[0].Skipped, sets[1].Skipped) {
+		t.Errorf("%d sentences; of the first lines\n%+v\nof a file of them\n%+v", n, sets[1], sets[0])
 	}
 }
 

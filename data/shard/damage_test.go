@@ -308,3 +308,48 @@ func TestBlockIsReadAgain(t *testing.T) {
 		}
 	}
 }
+
+// A shard whose seek table is damaged is looked at twice, not for each of its blocks.
+func TestLostTableIsNotReadAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "set")
+	write(t, dir, 21, Options{})
+	path := filepath.Join(dir, "train", "shard-00000.safetensors.zst")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-20] ^= 1
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Open(dir, "train")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := 0
+	r.open = func(p string) (*os.File, error) {
+		if p == path {
+			opened++
+		}
+		return os.Open(p)
+	}
+	var block data.Block
+	lost := 0
+	for i, s := range r.Layout().Spans() {
+		err := r.ReadBlock(i, &block)
+		c, corrupt := errors.AsType[*data.CorruptError](err)
+		if s.Shard != 0 {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		lost++
+		if !corrupt || c.Frame != -1 || c.File != path || c.First != 0 || c.N != r.Layout().Shards[0] {
+			t.Errorf("block %d: %v", i, err)
+		}
+	}
+	if lost < 2 || opened != 2 {
+		t.Errorf("%d blocks of the shard, which was opened %d times; want several and 2", lost, opened)
+	}
+}

@@ -46,10 +46,10 @@ func makeParents(dir string) ([]string, error) {
 	}
 	slices.Reverse(missing)
 	for i, d := range missing {
-		if err := os.Mkdir(d, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		if err := os.Mkdir(d, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, errors.Join(err, removeEmpty(missing[:i]))
 		}
-		if err := atomicfile.SyncDir(filepath.Dir(d)); err != nil && !errors.Is(err, fs.ErrPermission) { // as in atomicfile.MakeDir
+		if err := atomicfile.SyncDir(filepath.Dir(d)); err != nil {
 			return nil, errors.Join(err, removeEmpty(missing[:i+1]))
 		}
 	}

@@ -31,6 +31,7 @@ type Reader struct {
 
 	mu     sync.Mutex
 	tables []*table // by shard, read when first needed
+	lost   []error  // by shard, why its table cannot be read, once that was tried twice
 	spare  []*scratch
 }
 
@@ -67,7 +68,7 @@ func newReader(dir, split string, x *Index) (*Reader, error) {
 	}
 	r := &Reader{
 		dir: dir, split: split, index: x, schema: x.Schema.data(), length: int64(p.Samples),
-		digest: x.digest(split), layout: data.Layout{BlockSamples: x.BlockSamples}, tables: make([]*table, len(p.Shards)), open: os.Open,
+		digest: x.digest(split), layout: data.Layout{BlockSamples: x.BlockSamples}, tables: make([]*table, len(p.Shards)), lost: make([]error, len(p.Shards)), open: os.Open,
 	}
 	for _, e := range p.Shards {
 		r.layout.Shards = append(r.layout.Shards, int64(e.Samples))
@@ -123,13 +124,31 @@ func (r *Reader) Layout() data.Layout { return r.layout }
 func (r *Reader) Digest() string { return r.digest }
 
 // ReadBlock implements data.Source. A block that does not decode is read a
-// second time before it is given up.
+// second time before it is given up, and so is a shard's table of frames: after that no
+// block of the shard is tried.
 func (r *Reader) ReadBlock(i int, dst *data.Block) error {
 	err := r.readBlock(i, dst)
 	if err != nil {
 		err = r.readBlock(i, dst)
 	}
+	if c, corrupt := errors.AsType[*data.CorruptError](err); corrupt && c.Frame < 0 {
+		r.lose(r.spans[i].Shard, err)
+	}
 	return err
+}
+
+// lose remembers that a shard's table cannot be read.
+func (r *Reader) lose(shard int, why error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost[shard] = why
+}
+
+// whyLost is why a shard's table cannot be read; nil if that is not known.
+func (r *Reader) whyLost(shard int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost[shard]
 }
 
 func (r *Reader) readBlock(i int, dst *data.Block) error {
@@ -137,6 +156,9 @@ func (r *Reader) readBlock(i int, dst *data.Block) error {
 		return fmt.Errorf("%s: block %d, expected 0 to %d", r.dir, i, len(r.spans)-1)
 	}
 	s := r.spans[i]
+	if err := r.whyLost(s.Shard); err != nil {
+		return err
+	}
 	f, err := r.open(r.path(s.Shard))
 	if err != nil {
 		return err

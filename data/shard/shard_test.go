@@ -301,8 +301,8 @@ func TestWhatCannotBeWrittenIsNamed(t *testing.T) {
 	for in, want := range map[string]string{ // what is in the way of it
 		"train":                              "train: not a directory",
 		"train/shard-00000.safetensors.zst/": "train/shard-00000.safetensors.zst: is a directory",
-		"index.json/":                        "index.json: file exists",
-		"vocabulary.txt/":                    "vocabulary.txt: file exists",
+		"index.json/":                        "index.json: it is a folder, which no file may replace",
+		"vocabulary.txt/":                    "vocabulary.txt: it is a folder, which no file may replace",
 	} {
 		dir := filepath.Join(t.TempDir(), "set")
 		w, err := Create(dir, Options{Schema: textSchema})

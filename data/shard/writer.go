@@ -162,7 +162,7 @@ func (w *Writer) flush(ctx context.Context, split string, b *buffer) error {
 	p := w.index.Splits[split]
 	name := fmt.Sprintf("%s/shard-%05d.safetensors.zst", split, len(p.Shards))
 	path := filepath.Join(w.folder.Temporary(), filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return failed(w.dir, split, err)
 	}
 	e, err := w.writeShard(ctx, path, b)

@@ -19,7 +19,7 @@ import (
 // not be.
 func (o *options) place() error {
 	for flag, file := range map[string]string{"json": o.json, "picture": o.picture} {
-		if file == "" {
+		if file == "" || flag == "json" && atomicfile.IsStream(file) {
 			continue
 		}
 		shown := file

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"image/png"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,5 +85,30 @@ func TestSharesOfAStep(t *testing.T) {
 		if want := (130.0 - 10) / 130; sum > want+1e-9 || sum < want-1e-9 {
 			t.Errorf("a rank that computes %v us: the losses are %v of a step, want %v", own, sum, want)
 		}
+	}
+}
+
+// A report goes into a pipe, or a device, as what it is: --json /dev/stdout leaves that in its
+// place.
+func TestReportIntoPipe(t *testing.T) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "stdout")
+	if err := os.Symlink(fmt.Sprintf("/proc/self/fd/%d", in.Fd()), link); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		o := &options{json: link}
+		written <- errors.Join(o.place(), known().keep(o), in.Close())
+	}()
+	text, err := io.ReadAll(out)
+	if err := errors.Join(err, <-written); err != nil || !json.Valid(text) {
+		t.Errorf("%.60q, %v; want a report", text, err)
+	}
+	if st, err := os.Lstat(link); err != nil || st.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link has become %v, %v", st, err)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -112,13 +113,22 @@ type Case struct {
 	others, lasts float64 // of all turns: what others had of processors, and how long they took
 }
 
-// write leaves the report in a file, whole.
+// write leaves the report in a file, whole, or writes it into a pipe or a device.
 func (r *Report) write(file string) error {
-	return atomicfile.Write(file, func(w io.Writer) error {
-		e := json.NewEncoder(w)
-		e.SetIndent("", " ")
-		return e.Encode(r)
-	})
+	if !atomicfile.IsStream(file) {
+		return atomicfile.Write(file, r.encode)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.encode(f), f.Close())
+}
+
+func (r *Report) encode(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(r)
 }
 
 // read is the report in a file. One of a version that is not known is an error.

@@ -178,7 +178,7 @@ func (l *looker) chain(ctx context.Context, what string, plan chain.Plan, err er
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	c, err := chain.New(l.b, l.vars, plan)
+	c, err := chain.New(l.b, l.vars, plan, 0)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

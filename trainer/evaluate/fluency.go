@@ -70,7 +70,7 @@ func (e *evaluation) openJudge() error {
 	if src.Digest() != run.Settings.DataDigest {
 		return fmt.Errorf("--judge %s was trained on other sentences than those of %s/%s: name a run that was trained on these", e.o.judge, e.o.data, e.trainSplit())
 	}
-	e.judge = run
+	e.judge, run.Ranks = run, e.ranks
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,7 +225,7 @@ func (e *evaluation) place(name string) error {
 	default:
 		e.picture = e.o.picture
 	}
-	if err := atomicfile.Check(e.picture); err != nil {
+	if err := cmp.Or(atomicfile.Check(e.picture), picture.CheckReplace(e.picture)); err != nil {
 		return fmt.Errorf("the picture %s cannot be written: %w: give another place with --picture FILE.png, or --picture %s", e.picture, err, noPicture)
 	}
 	return nil

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
-	"os"
 
 	"ebtrain/collective"
 	"ebtrain/data"
@@ -29,6 +27,7 @@ type evaluation struct {
 	o       options
 	backend exec.Backend
 	threads int          // of this rank
+	ranks   int          // on this machine
 	trained *trained.Run // nil: samples are judged that no model of ours made
 	takes   algo.Inputs  // of the model
 	show    *progressbar.Phases
@@ -103,6 +102,7 @@ func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.
 	e := &evaluation{o: o, show: progressbar.NewPhases(stderr), log: slog.New(plainlog.New("evaluate", stderr))}
 	if w != nil {
 		c.LocalRank, c.LocalRanks, e.comm = w.LocalRank(), w.LocalSize(), w.Comm
+		e.ranks = w.LocalSize()
 		e.same = func(things map[string]string, dataDigest string) error {
 			return world.Same(ctx, w.Rank(), things, nil, dataDigest, w.Exchange)
 		}
@@ -153,18 +153,12 @@ func (e *evaluation) load() error {
 	if err != nil {
 		return err
 	}
-	e.trained, e.takes = run, run.Model.Takes()
+	e.trained, e.takes, run.Ranks = run, run.Model.Takes(), e.ranks
 	if e.o.data != "" {
 		return nil
 	}
-	e.o.data = run.Config.Flags["data"]
-	if _, err := os.Stat(e.o.data); !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if _, err := dataset.Open(e.o.data, e.o.split); err != nil { // nor is it one that is built in
-		return fmt.Errorf("%w; if the data of the run in %s have moved, say where they are with --data", err, e.o.run)
-	}
-	return nil
+	e.o.data, err = run.Data()
+	return err
 }
 
 // chooseByKind chooses the measures of --samples-from, where none are named, by what the data

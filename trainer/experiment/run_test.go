@@ -371,6 +371,13 @@ func TestText(t *testing.T) {
 	if !ok || strings.Count(shown, "\n") != 10 {
 		t.Errorf("the report shows %q as samples:\n%s", shown, text)
 	}
+	if err := os.Remove(filepath.Join(s.out, "text", "lm", "seed-1", "measured.json")); err != nil { // as where it was stopped just before
+		t.Fatal(err)
+	}
+	s.must("run", "text", "--source", file)
+	if again := s.load("text", "lm", 1).Measured; again == nil || again.Broken != nil {
+		t.Errorf("measured again: %+v", again)
+	}
 }
 
 // TestAlone: a child is no rank of the job that this process may be part of.

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -122,7 +124,11 @@ func (b *bench) sample(ctx context.Context, e *measure.Evidence) error {
 		if flags == nil {
 			return nil
 		}
-		args := append([]string{"--run=" + b.t.Dir(), "--out=" + filepath.Join(b.t.Dir(), file), fmt.Sprintf("--threads=%d", b.w.threads)}, more...)
+		out := filepath.Join(b.t.Dir(), file)
+		if err := os.Remove(out); err != nil && !errors.Is(err, fs.ErrNotExist) { // of an attempt that was stopped; sample replaces no text
+			return err
+		}
+		args := append([]string{"--run=" + b.t.Dir(), "--out=" + out, fmt.Sprintf("--threads=%d", b.w.threads)}, more...)
 		args = append(args, plan.Flags(flags)...)
 		b.command = append(b.command, append([]string{"sample"}, args...))
 		return b.program(ctx, "sample", b.w.tools.sample, args, nil)

@@ -28,10 +28,11 @@ var program = cliflag.Program{
 	Name: "sample",
 	About: `sample draws from a checkpoint of a run, the newest unless another is named, and
 writes one PNG: a grid of pictures, or a scatter plot of points of the plane. Of
-a model of sentences it writes a text, a sentence a line.
+a model of sentences it writes a text, a sentence a line. A PNG that is there is
+replaced; a text, or what else is there, with --force only.
 
   sample --run runs/celeba32 --n 64 --out grid.png
-  sample --run runs/snli --n 10 --out sentences.txt
+  sample --run runs/snli --n 10 --out samples.txt
 
 With --given it draws samples with the latents of a data set's pictures, each
 shown below its picture; with --interpolate rows of samples whose latents go
@@ -45,7 +46,7 @@ times.
 `,
 	Groups: []cliflag.Group{
 		{Title: "What is drawn", Flags: []string{"run", "step", "n", "seed", "stats", "given", "split", "interpolate", "mirror"}},
-		{Title: "The picture", Flags: []string{"out", "scale"}},
+		{Title: "The picture", Flags: []string{"out", "force", "scale"}},
 		{Title: "The machine", Flags: []string{"device", "threads"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
 	},
@@ -67,6 +68,7 @@ type options struct {
 	given, split            string // data whose latents are given; "" for none
 	interpolate             int    // samples of a row; 0 makes no rows
 	mirror                  float64
+	force                   bool // replaces what is at out, whatever it is
 }
 
 func main() {
@@ -79,6 +81,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags := pflag.NewFlagSet("sample", pflag.ContinueOnError)
 	flags.StringVar(&o.run, "run", "", "run directory of a trained model (required)")
 	flags.StringVar(&o.out, "out", "", "PNG file to write, of sentences a file whose name ends in .txt (required)")
+	flags.BoolVar(&o.force, "force", false, "replace the file at --out, also if it is a text, which may be somebody's, or no PNG")
 	flags.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
 	flags.IntVar(&o.n, "n", 64, "number of samples; with --interpolate number of rows, 8 unless it is said")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
@@ -125,10 +128,24 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))
 }
 
-// checkOut reports, before the work, a file that cannot be written.
-func checkOut(file string) error {
+// checkOut reports, before the work, a file that cannot be written, or is not to be replaced:
+// a text may be the one that the model was trained on.
+func checkOut(file string, force bool) error {
 	if err := atomicfile.Check(file); err != nil {
 		return fmt.Errorf("--out %s: %w", file, err)
+	}
+	if err := checkReplace(file); err != nil && !force {
+		return fmt.Errorf("--out %s: %w: give another name, or replace it with --force", file, err)
+	}
+	return nil
+}
+
+func checkReplace(file string) error {
+	if filepath.Ext(file) == ".png" {
+		return picture.CheckReplace(file)
+	}
+	if st, err := os.Stat(file); err == nil && st.Size() > 0 {
+		return errors.New("it is there already")
 	}
 	return nil
 }
@@ -148,7 +165,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer cliflag.EndAtSignal("sample", "nothing was drawn", stderr)()
-	if err := checkOut(o.out); err != nil {
+	if err := checkOut(o.out, o.force); err != nil {
 		return err
 	}
 	backend, err := device.Open(device.Config{Device: o.device, Precision: device.F32, Threads: o.threads, Smaller: "choose a smaller --n"})

@@ -60,20 +60,34 @@ func TestCheckOut(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "folder.png"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	for _, name := range []string{"full.png", "full.txt", "empty.txt"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.TrimPrefix(name, "empty.txt")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct{ file, want string }{
 		{"new.png", ""},
-		{"file.png", ""}, // replaced
+		{"new.txt", ""},
+		{"file.png", ""}, // empty, replaced
+		{"empty.txt", ""},
+		{"full.png", "it is there already, and no PNG, so it is not replaced"},
+		{"full.txt", "it is there already: give another name, or replace it with --force"},
 		{"folder.png", "it is a folder"},
 		{"none/a.png", "there is no folder"},
 		{"file.png/a.png", "is a file, not a folder"},
 		{"file.png/b/a.png", "not a directory"},
 	} {
-		err := checkOut(filepath.Join(dir, c.file))
+		err := checkOut(filepath.Join(dir, c.file), false)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.file, err, c.want)
 		}
 	}
-	if err := checkOut("/proc/a.png"); err == nil || !strings.Contains(err.Error(), "no file can be made there") {
+	for _, name := range []string{"full.png", "full.txt"} {
+		if err := checkOut(filepath.Join(dir, name), true); err != nil {
+			t.Errorf("%s with --force: %v", name, err)
+		}
+	}
+	if err := checkOut("/proc/a.png", true); err == nil || !strings.Contains(err.Error(), "no file can be made there") {
 		t.Errorf("a folder that takes no files: %v", err)
 	}
 }

@@ -2,12 +2,12 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/loop"
 )
 
 // checkMemory reports sizes that the backend's memory, for nil this machine's,
@@ -46,16 +46,10 @@ func smaller(o *options) string {
 	return text + ", or try --remat"
 }
 
-// doesNotFit is err; if it says that a program needs more than the ranks here may have of a
-// memory, with whose that is and what to do. What a full GPU says has both already.
+// doesNotFit is device.DoesNotFit of what train compiles.
 func doesNotFit(err error, o *options, memory device.Store, ranksHere int) error {
-	short, ok := errors.AsType[*exec.MemoryError](err)
-	if !ok {
-		return err
+	if errors.Is(err, loop.ErrSampler) {
+		return device.DoesNotFit(err, "the program that draws samples", memory, ranksHere, "choose fewer --samples")
 	}
-	where := "the memory of " + memory.Of
-	if !memory.Own {
-		where += fmt.Sprintf(", shared by %d ranks", ranksHere)
-	}
-	return fmt.Errorf("a step does not fit into %s: %w: %s", where, short, smaller(o))
+	return device.DoesNotFit(err, "a step", memory, ranksHere, smaller(o))
 }

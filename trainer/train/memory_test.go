@@ -7,6 +7,7 @@ import (
 
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/device"
+	"ebtrain/trainer/run/loop"
 )
 
 // TestDoesNotFit: what needs too much says of whose memory, and what to do, wherever a
@@ -22,6 +23,10 @@ func TestDoesNotFit(t *testing.T) {
 	o.how.Remat = true
 	want = "a step does not fit into the memory of GPU 1: its intermediate values take at least 3.000 GiB, and it may take 1.000 GiB: choose a smaller --batch, narrower networks or fewer unrolled steps"
 	if got := doesNotFit(short, o, device.Store{Bytes: 1 << 30, Of: "GPU 1", Own: true}, 2); got.Error() != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	want = "the program that draws samples does not fit into the memory of this machine: its intermediate values take at least 3.000 GiB, and it may take 1.000 GiB: choose fewer --samples"
+	if got := doesNotFit(fmt.Errorf("%w: %w", loop.ErrSampler, short), o, of, 1); got.Error() != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for _, err := range []error{nil, errors.New("another")} {

@@ -291,7 +291,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 
 	parts.Loader, err = loader.New(src, o.loaderConfig(w.Rank(), w.Size(), log))
 	if err != nil {
-		return err
+		return loop.AdviseOnDamage(err, o.onBadData == badSkip)
 	}
 	defer func() { keep(parts.Loader) }()
 	err = runLoop(ctx, o, parts, w.LocalSize())

@@ -23,12 +23,7 @@ type Draw struct {
 
 // Draw runs a plan and gives its result.
 func (r *Run) Draw(ctx context.Context, backend exec.Backend, d Draw) (out *exec.Tensor, err error) {
-	for _, s := range d.Plan.Stages {
-		if err := device.CheckMemory(backend, s.Graph, d.Smaller); err != nil {
-			return nil, err
-		}
-	}
-	c, err := chain.New(backend, r.Vars, d.Plan)
+	c, err := r.Chain(backend, d.Plan, d.Smaller)
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +70,21 @@ func (r *Run) Samples(ctx context.Context, backend exec.Backend, mode nn.Mode, n
 }
 
 // Chain compiles a plan of the model. Smaller are the flags that make it smaller. The
-// caller closes it.
+// caller closes it. A plan that needs more memory than there is for it is an error that
+// names them.
 func (r *Run) Chain(backend exec.Backend, plan chain.Plan, smaller string) (*chain.Chain, error) {
 	for _, s := range plan.Stages {
 		if err := device.CheckMemory(backend, s.Graph, smaller); err != nil {
 			return nil, err
 		}
 	}
-	return chain.New(backend, r.Vars, plan)
+	m, err := r.room(backend, smaller)
+	if err != nil {
+		return nil, err
+	}
+	if m, err = m.besides(plan); err != nil {
+		return nil, err
+	}
+	c, err := chain.New(backend, r.Vars, plan, m.most)
+	return c, m.doesNotFit("what is drawn", err)
 }

@@ -118,11 +118,15 @@ func (l *Look) program(n int) (*looking, error) {
 	if err := device.CheckMemory(l.backend, g, l.Smaller); err != nil {
 		return nil, err
 	}
+	m, err := l.run.room(l.backend, l.Smaller)
+	if err != nil {
+		return nil, err
+	}
 	p := &looking{}
-	if p.stages, err = l.stages(n); err != nil { // first: the graph reads their variables
+	if p.stages, err = l.stages(n, m); err != nil { // first: the graph reads their variables
 		return nil, errors.Join(err, p.Close())
 	}
-	one, err := l.backend.Compile(g, exec.Options{Name: l.name, Vars: l.run.Vars})
+	one, err := m.compile(l.backend, l.name, l.run.Vars, g)
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -132,7 +136,7 @@ func (l *Look) program(n int) (*looking, error) {
 
 // stages compiles what runs on n samples before the graph does; on error those that it
 // has.
-func (l *Look) stages(n int) (all []stage, err error) {
+func (l *Look) stages(n int, m room) (all []stage, err error) {
 	if l.Before == nil {
 		return nil, nil
 	}
@@ -144,7 +148,7 @@ func (l *Look) stages(n int) (all []stage, err error) {
 		return nil, err
 	}
 	for _, s := range stages {
-		one, err := l.backend.Compile(s.Graph, exec.Options{Name: s.Name, Vars: l.run.Vars})
+		one, err := m.compile(l.backend, s.Name, l.run.Vars, s.Graph)
 		if err != nil {
 			return all, err
 		}

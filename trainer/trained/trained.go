@@ -27,6 +27,7 @@ type Run struct {
 	Config   rundir.Config
 	State    ckpt.State
 	Vars     exec.Vars
+	Ranks    int // on this machine, that share its memory; 0 is one
 }
 
 // Load reads the run at path onto a device: the checkpoint after step steps, or

@@ -139,7 +139,7 @@ func (u user) draws(p chain.Plan, err error, dims []int, begin func(exec.Vars) e
 	if err != nil {
 		return err
 	}
-	c, err := chain.New(u.backend, u.vars, p)
+	c, err := chain.New(u.backend, u.vars, p, 0)
 	if err != nil {
 		return err
 	}

@@ -52,6 +52,36 @@ func TestDocumentedCommands(t *testing.T) {
 	t.Logf("commands by program: %v", shown)
 }
 
+// TestDocumentedOutputsSpareSources: whoever gives the commands of a block one after the other
+// has all that he gave them to read afterwards.
+func TestDocumentedOutputsSpareSources(t *testing.T) {
+	outs := 0
+	for _, file := range readmes(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range blocks.FindAllStringSubmatch(string(text), -1) {
+			read := map[string]bool{}
+			for line := range strings.Lines(continued.ReplaceAllString(b[1], " ")) {
+				for _, m := range places.FindAllStringSubmatch(line, -1) {
+					if m[1] == "src" {
+						read[m[2]] = true
+					} else if outs++; read[m[2]] {
+						t.Errorf("%s: %q writes over what a command before it reads", file, strings.TrimSpace(line))
+					}
+				}
+			}
+		}
+	}
+	if outs < 10 {
+		t.Errorf("only %d outputs were found", outs)
+	}
+}
+
+// places are what a command reads and writes.
+var places = regexp.MustCompile(`--(src|out)[ =](\S+)`)
+
 // takes says whether a program takes arguments; one that ends in a flag need only be one
 // of which it tells, as that flag would take --help for its value.
 func (s *site) takes(args []string) (ended, bool) {

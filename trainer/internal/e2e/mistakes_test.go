@@ -20,7 +20,8 @@ type mistake struct {
 }
 
 // mistakes are made in a folder that holds: run, a finished run of four steps;
-// shards, small, grey and tall, data sets; file, a file; empty, a folder.
+// shards, small, grey, tall and text, data sets; file, corpus.txt and corpus.png, files of text;
+// empty, a folder.
 var mistakes = []mistake{
 	// Command lines.
 	{"no flags", "", "train", 2, `^--out is required: .*for example --out runs/a`},
@@ -90,6 +91,8 @@ var mistakes = []mistake{
 	{"damaged index", "", "train --out z --data torn-index", 1, `torn-index/index.json: .+`},
 	{"damaged shard", "", "train --out z --width 4 --latent 4 --batch 8 --data torn-shard", 1, `torn-shard/train/shard-00000.safetensors.zst: .+`},
 	{"damaged shard, two ranks", "", "ddplaunch -nproc 2 train --out z --width 4 --latent 4 --batch 8 --data torn-shard", 1, `torn-shard/train/shard-00000.safetensors.zst: .+`},
+	{"all data damaged and left out", "", "train --out z --width 4 --latent 4 --batch 8 --data torn-shard --on-bad-data skip", 1, `^step 0: loader: every block that has a sample for the place of number [0-9]+ is damaged, as its own is: copy or import the data set again$`},
+	{"damaged sentences", "", "train --out z --preset lm-snli --embed 4 --hidden 4 --batch 4 --data torn-text", 1, `torn-text/train/shard-00000.safetensors.zst: .+; mend the data, or leave out what is damaged with --on-bad-data skip$`},
 
 	// Environments.
 	{"RANK alone", "RANK=0", "train --out z", 1, `^WORLD_SIZE is not set although RANK is: set both, or neither to run alone`},
@@ -132,6 +135,9 @@ var mistakes = []mistake{
 	{"sample of shards", "", "sample --run shards --out z.png", 1, `^shards is not a run directory, .*: it has no config.json`},
 	{"sample not a PNG", "", "sample --run run --out z.jpg", 2, `^--out z.jpg: want a name that ends in .png`},
 	{"sample into no folder", "", "sample --run run --out nowhere/z.png", 1, `^--out nowhere/z.png: there is no folder nowhere: make it first`},
+	{"sample over a text that is there", "", "sample --run run --out corpus.txt", 1, `^--out corpus.txt: it is there already: give another name, or replace it with --force$`},
+	{"sample over what is no picture", "", "sample --run run --out corpus.png", 1, `^--out corpus.png: it is there already, and no PNG, so it is not replaced: give another name, or replace it with --force$`},
+	{"evaluate over what is no picture", "", "evaluate --run run --picture corpus.png", 1, `^the picture corpus.png cannot be written: it is there already, and no PNG, so it is not replaced: give another place with --picture FILE.png, or --picture none$`},
 	{"no samples", "", "sample --run run --out z.png --n 0", 2, `^want --n from 1 to [0-9]+, got 0`},
 	{"unknown statistics", "", "sample --run run --out z.png --stats mine", 2, `^unknown --stats "mine": want batch or running`},
 	{"config.json is not JSON", "", "sample --run torn-config --out z.png", 1, `^torn-config/config.json is damaged: .+`},
@@ -185,7 +191,7 @@ func TestMistakes(t *testing.T) {
 			}
 			checkSentence(t, s.run(args...), ranks, m.code, m.want)
 			_, err := os.Stat(s.path("z"))
-			if begun := err == nil; begun != strings.HasPrefix(m.name, "damaged shard") { // found when the run has begun
+			if begun := err == nil; begun != slices.Contains([]string{"damaged shard", "damaged shard, two ranks", "all data damaged and left out", "damaged sentences"}, m.name) { // found when the run has begun
 				t.Errorf("--out is there: %v", begun)
 			}
 			if err := os.RemoveAll(s.path("z")); err != nil {
@@ -252,9 +258,10 @@ func (s *site) setting() {
 	s.must("mkshards", "synth", "--size", "32", "--train", "64", "--val", "8", "--test", "8", "--out", "shards")
 	s.must("mkshards", "synth", "--size", "32", "--train", "16", "--val", "8", "--test", "8", "--out", "gone")
 	s.must("mkshards", "synth", "--size", "16", "--train", "16", "--val", "8", "--test", "8", "--out", "small")
+	s.prose("text")
 	s.must("mkshards", "folder", "--src", s.pictures(), "--channels", "1", "--size", "32", "--test-percent", "50", "--out", "grey")
 	for _, c := range []struct{ from, to string }{
-		{"shards", "torn-index"}, {"shards", "torn-shard"}, {"run", "torn-config"}, {"run", "changed-config"}, {"run", "torn-ckpt"},
+		{"shards", "torn-index"}, {"shards", "torn-shard"}, {"text", "torn-text"}, {"run", "torn-config"}, {"run", "changed-config"}, {"run", "torn-ckpt"},
 		{"run", "torn-metrics"}, {"run", "later-run"}, {"run", "no-ckpt"}, {"run", "half-ckpt"}, {"run", "no-samples"},
 	} {
 		if err := os.CopyFS(s.path(c.to), os.DirFS(s.path(c.from))); err != nil {
@@ -263,6 +270,7 @@ func (s *site) setting() {
 	}
 	s.change("torn-index/index.json", func(b []byte) []byte { return b[:len(b)/2] })
 	s.change("torn-shard/train/shard-00000.safetensors.zst", func(b []byte) []byte { b[len(b)/3] ^= 1; return b })
+	s.change("torn-text/train/shard-00000.safetensors.zst", func(b []byte) []byte { b[len(b)/3] ^= 1; return b })
 	s.change("torn-config/config.json", func(b []byte) []byte { return b[:len(b)/2] })
 	s.change("changed-config/config.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"seed": 1`, `"seed": 2`, 1)) })
 	s.change("later-run/config.json", func(b []byte) []byte { return []byte(strings.Replace(string(b), `"format": 1`, `"format": 2`, 1)) })
@@ -286,8 +294,10 @@ func (s *site) setting() {
 	if err := os.Mkdir(s.path("empty"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(s.path("file"), []byte("text\n"), 0o644); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"file", "corpus.txt", "corpus.png"} {
+		if err := os.WriteFile(s.path(name), []byte("text\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -108,8 +108,8 @@ type Chain struct {
 }
 
 // New compiles a plan against the variables of a model, among which its own are
-// set.
-func New(b exec.Backend, model exec.Vars, p Plan) (*Chain, error) {
+// set. The intermediate values of a program may take maxBytes (exec.Options), 0 is any.
+func New(b exec.Backend, model exec.Vars, p Plan, maxBytes int64) (*Chain, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func New(b exec.Backend, model exec.Vars, p Plan) (*Chain, error) {
 		return nil, err
 	}
 	for _, s := range p.Stages {
-		program, err := b.Compile(s.Graph, exec.Options{Name: s.Name, Vars: model})
+		program, err := b.Compile(s.Graph, exec.Options{Name: s.Name, Vars: model, MaxBytes: maxBytes})
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
@@ -190,7 +190,7 @@ func (c *Chain) Close() error {
 
 // Run compiles a plan, runs it once and releases it.
 func Run(ctx context.Context, b exec.Backend, model exec.Vars, p Plan, seed uint64) (*exec.Tensor, error) {
-	c, err := New(b, model, p)
+	c, err := New(b, model, p, 0)
 	if err != nil {
 		return nil, err
 	}

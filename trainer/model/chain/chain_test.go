@@ -84,7 +84,7 @@ func grown(x, w float64, times int) float64 {
 // anew, and the model is left as it was.
 func TestState(t *testing.T) {
 	vars := model(t)
-	c, err := New(ref.New(), vars, growth(t, 3))
+	c, err := New(ref.New(), vars, growth(t, 3), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestState(t *testing.T) {
 // Continue starts from what the caller has set.
 func TestContinue(t *testing.T) {
 	vars, plan := model(t), growth(t, 2)
-	c, err := New(ref.New(), vars, plan)
+	c, err := New(ref.New(), vars, plan, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestContinue(t *testing.T) {
 
 // Progress is told before each transition, over all stages, and at the end.
 func TestProgress(t *testing.T) {
-	c, err := New(ref.New(), model(t), growth(t, 3))
+	c, err := New(ref.New(), model(t), growth(t, 3), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestValidate(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := good
 			tt.change(&p)
-			c, err := New(ref.New(), model(t), p)
+			c, err := New(ref.New(), model(t), p, 0)
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
@@ -293,7 +293,7 @@ func (readOnly) Set(string, *exec.Tensor) error { return errFull }
 // What has no room is an error, and what was compiled before it is released, as it is
 // after a run.
 func TestNoRoom(t *testing.T) {
-	if c, err := New(ref.New(), readOnly{model(t)}, growth(t, 2)); c != nil || !errors.Is(err, errFull) {
+	if c, err := New(ref.New(), readOnly{model(t)}, growth(t, 2), 0); c != nil || !errors.Is(err, errFull) {
 		t.Errorf("no room for variables: %v, %v", c, err)
 	}
 	for room, want := range []error{errFull, errFull, nil} {
@@ -307,7 +307,7 @@ func TestNoRoom(t *testing.T) {
 // A run that is cancelled says where it was.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	c, err := New(ref.New(), model(t), walk(t, 2, 4))
+	c, err := New(ref.New(), model(t), walk(t, 2, 4), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func TestSamples(t *testing.T) {
 		if err := nn.Initialise(vars, c.Variables(), 1); err != nil {
 			t.Fatal(err)
 		}
-		ch, err := chain.New(b, vars, p)
+		ch, err := chain.New(b, vars, p, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

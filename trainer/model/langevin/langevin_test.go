@@ -98,7 +98,7 @@ func sample(t *testing.T, a Annealed, s System, given []float64) []float64 {
 	if err := vars.Set("w", ddptest.Tensor(graph.T(graph.F32), []float64{0.7})); err != nil {
 		t.Fatal(err)
 	}
-	c, err := chain.New(b, vars, plan)
+	c, err := chain.New(b, vars, plan, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func sweep(dir string) {
 
 // fill makes the folder tmp with all files of the checkpoint, durable.
 func fill(tmp string, s State, groups map[string][]Named) error {
-	if err := os.Mkdir(tmp, 0o755); err != nil {
+	if err := os.Mkdir(tmp, 0o777); err != nil {
 		return err
 	}
 	m := manifest{Format: Format, State: s, Files: map[string]entry{}}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"ebtrain/collective"
+	"ebtrain/data"
 )
 
 // Data that cannot be read must not cost the steps that are done. So a rank
@@ -37,27 +38,37 @@ func (t *Trainer) firstBatch(ctx context.Context) error {
 		return err
 	}
 	if err := t.unreadable(ctx); err != nil {
-		return fmt.Errorf("step %d: %w; mend the data, or leave out what is damaged with --on-bad-data skip", t.next, err)
+		return fmt.Errorf("step %d: %w", t.next, err)
 	}
 	return nil
 }
 
-// unreadable is why some rank could not make its next batch: its own reason, or
-// that of the first rank that has one. nil if all could. All ranks call it.
+// AdviseOnDamage is err, of reading data; if they are damaged, and the run does not leave such
+// out already, with what to do.
+func AdviseOnDamage(err error, leavesOut bool) error {
+	if _, damaged := errors.AsType[*data.CorruptError](err); !damaged || leavesOut {
+		return err
+	}
+	return fmt.Errorf("%w; mend the data, or leave out what is damaged with --on-bad-data skip", err)
+}
+
+// unreadable is why some rank could not make its next batch, and what to do: its own
+// reason, or that of the first rank that has one. nil if all could. All ranks call it.
 func (t *Trainer) unreadable(ctx context.Context) error {
+	own := AdviseOnDamage(t.unread, t.parts.Loader.LeavesOut())
 	if t.parts.Comm == nil {
-		return t.unread
+		return own
 	}
 	all := make([]byte, t.world()*noticeBytes)
-	if t.unread != nil {
-		copy(all[t.rank()*noticeBytes:(t.rank()+1)*noticeBytes], t.unread.Error())
+	if own != nil {
+		copy(all[t.rank()*noticeBytes:(t.rank()+1)*noticeBytes], own.Error())
 	}
 	err := collective.Do(ctx, t.parts.Comm, collective.Request{Kind: collective.AllGather, Vec: collective.VecOf(all), Label: "data that cannot be read"})
 	if err != nil {
-		return errors.Join(err, t.unread)
+		return errors.Join(err, own)
 	}
-	if t.unread != nil {
-		return fmt.Errorf("rank %d: %w", t.rank(), t.unread)
+	if own != nil {
+		return fmt.Errorf("rank %d: %w", t.rank(), own)
 	}
 	for r := range t.world() {
 		if text := bytes.TrimRight(all[r*noticeBytes:(r+1)*noticeBytes], "\x00"); len(text) > 0 {
@@ -72,7 +83,7 @@ func (t *Trainer) noData(cause error) error {
 	if t.cfg.CkptDir == "" {
 		return fmt.Errorf("step %d: %w", t.next, cause)
 	}
-	return fmt.Errorf("step %d: %w; a checkpoint of the %d steps done is in place: mend the data and go on with --resume, or leave out what is damaged with --resume --on-bad-data skip",
+	return fmt.Errorf("step %d: %w; a checkpoint of the %d steps done is in place: go on from it with --resume",
 		t.next, cause, t.next)
 }
 

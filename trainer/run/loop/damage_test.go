@@ -3,6 +3,7 @@ package loop_test
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -61,7 +62,7 @@ func TestDamageStopsAfterACheckpoint(t *testing.T) {
 		}
 		_, errs := j.run(t)
 		for r, err := range errs {
-			if err == nil || !strings.Contains(err.Error(), "shard-7: frame 3 (samples 12 to 15): checksum differs; a checkpoint of the 3 steps done is in place") || err.Error() != errs[0].Error() {
+			if err == nil || !strings.Contains(err.Error(), "shard-7: frame 3 (samples 12 to 15): checksum differs; mend the data, or leave out what is damaged with --on-bad-data skip; a checkpoint of the 3 steps done is in place: go on from it with --resume") || err.Error() != errs[0].Error() {
 				t.Errorf("world %d, rank %d: %v", world, r, err)
 			}
 		}
@@ -90,6 +91,43 @@ func TestDamageStopsAfterACheckpoint(t *testing.T) {
 				if name := r.Names[k]; name != algo.ReportStop && got[i].Values[k] != v {
 					t.Errorf("world %d, step %d: %s is %v, uninterrupted %v", world, i, name, got[i].Values[k], v)
 				}
+			}
+		}
+	}
+}
+
+// closed is data of which a block may not be read.
+type closed struct{ data.Source }
+
+func (closed) ReadBlock(int, *data.Block) error {
+	return &fs.PathError{Op: "open", Path: "shard-7", Err: fs.ErrPermission}
+}
+
+// TestAdviceOnDamage: only what is damaged can be left out, and only by a run that does not
+// leave it out already. All ranks say the same.
+func TestAdviceOnDamage(t *testing.T) {
+	skip := func(c *loader.Config) { inOrder(c); c.Quarantine = func(*data.CorruptError) {} }
+	all := func(s data.Source) (blocks []int) {
+		for i := range (damaged{Source: s}).Layout().Spans() {
+			blocks = append(blocks, i)
+		}
+		return blocks
+	}
+	for name, tt := range map[string]struct {
+		source func(data.Source) data.Source
+		load   func(*loader.Config)
+		advice bool
+	}{
+		"damaged":      {func(s data.Source) data.Source { return damaged{s, all(s)} }, inOrder, true},
+		"all left out": {func(s data.Source) data.Source { return damaged{s, all(s)} }, skip, false},
+		"closed":       {func(s data.Source) data.Source { return closed{s} }, inOrder, false},
+	} {
+		j := job{world: 2, config: loop.Config{Batch: damagedBlock, Steps: 6, Seed: 1, CkptDir: t.TempDir()}, load: tt.load}
+		j.data = func(_ int, s data.Source) data.Source { return tt.source(s) }
+		_, errs := j.run(t)
+		for _, err := range errs {
+			if err == nil || strings.Contains(err.Error(), "; mend the data, or leave out what is damaged with --on-bad-data skip") != tt.advice {
+				t.Errorf("%s: %v, want advice: %v", name, err, tt.advice)
 			}
 		}
 	}

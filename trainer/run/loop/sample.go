@@ -22,9 +22,14 @@ func (t *Trainer) prepareSamples() error {
 	if err != nil {
 		return err
 	}
-	t.sample, err = chain.New(t.parts.Backend, t.vars, plan)
-	return err
+	if t.sample, err = chain.New(t.parts.Backend, t.vars, plan, t.cfg.MaxBytes); err != nil {
+		return fmt.Errorf("%w: %w", ErrSampler, err)
+	}
+	return nil
 }
+
+// ErrSampler is that the program of the grids' samples could not be compiled.
+var ErrSampler = errors.New("the sampler")
 
 // showSamples draws the grid's samples on rank 0, always with the same random numbers.
 // The other ranks wait for it on the loop's own Comm, as long as it takes: what

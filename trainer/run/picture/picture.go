@@ -23,7 +23,9 @@ import (
 	"image/draw"
 	"image/png"
 	"io"
+	"io/fs"
 	"math"
+	"os"
 
 	"ebtrain/data/atomicfile"
 )
@@ -172,6 +174,31 @@ func (m Images) level(v float32) uint8 {
 func WritePNG(path string, m image.Image) error {
 	return atomicfile.Write(path, func(w io.Writer) error { return png.Encode(w, m) })
 }
+
+// CheckReplace reports a file that is there and is no PNG, nor empty: WritePNG would replace it.
+func CheckReplace(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	begins := make([]byte, len(signature))
+	switch n, err := io.ReadFull(f, begins); {
+	case errors.Is(err, io.EOF): // empty
+		return nil
+	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+		return err
+	case string(begins[:n]) != signature:
+		return errors.New("it is there already, and no PNG, so it is not replaced")
+	}
+	return nil
+}
+
+// signature is what every PNG begins with.
+const signature = "\x89PNG\r\n\x1a\n"
 
 // PNG is a picture as the contents of a file.
 func PNG(m image.Image) ([]byte, error) {

@@ -184,3 +184,25 @@ func TestErrors(t *testing.T) {
 		t.Error("a missing folder gives no error")
 	}
 }
+
+// What is there and no PNG is somebody's, and an empty file is nothing.
+func TestCheckReplace(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.png")
+	check := func(what string, allowed bool) {
+		t.Helper()
+		if err := CheckReplace(file); (err == nil) != allowed {
+			t.Errorf("%s: %v, want it replaced: %v", what, err, allowed)
+		}
+	}
+	check("nothing", true)
+	for content, allowed := range map[string]bool{"": true, "text\n": false, "\x89PNG": false} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		check(fmt.Sprintf("%q", content), allowed)
+	}
+	if err := WritePNG(file, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	check("a PNG", true)
+}

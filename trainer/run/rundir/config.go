@@ -20,13 +20,14 @@ const configFormat = 1
 // Config is the content of config.json.
 type Config struct {
 	Format   int               `json:"format"`
-	Program  string            `json:"program"`         // "train"
-	Args     []string          `json:"args"`            // as typed
-	Flags    map[string]string `json:"flags"`           // every flag with its value, also those not typed; of the last start
-	Settings json.RawMessage   `json:"settings"`        // what defines the computation, canonical JSON
-	Digest   string            `json:"digest"`          // of Settings
-	World    int               `json:"world"`           // ranks
-	Group    string            `json:"group,omitempty"` // name of the job and epoch that began the run; "" without a launcher
+	Program  string            `json:"program"`          // "train"
+	Args     []string          `json:"args"`             // as typed
+	Flags    map[string]string `json:"flags"`            // every flag with its value, also those not typed; of the last start
+	Folder   string            `json:"folder,omitempty"` // from which relative paths in Flags are seen; "" of runs begun before it was kept
+	Settings json.RawMessage   `json:"settings"`         // what defines the computation, canonical JSON
+	Digest   string            `json:"digest"`           // of Settings
+	World    int               `json:"world"`            // ranks
+	Group    string            `json:"group,omitempty"`  // name of the job and epoch that began the run; "" without a launcher
 	Started  time.Time         `json:"started"`
 	Build    Build             `json:"build"`
 	Resumed  []Resume          `json:"resumed,omitempty"`  // oldest first

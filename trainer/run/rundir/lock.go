@@ -12,7 +12,7 @@ import (
 // file is closed, also by a kill. Where it cannot be written, otherwise says what to do.
 func lockDir(path, otherwise string) (*os.File, error) {
 	file := lockFile(path)
-	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("the run directory %s cannot be written: %w: %s", path, err, otherwise)
 	}

@@ -116,7 +116,7 @@ type Metrics struct {
 // Cutting keeps a prefix of the file, in one call of the kernel: a kill leaves
 // the file as before or as after.
 func OpenMetrics(path string, step int64, kept func(Record)) (*Metrics, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if errors.Is(err, syscall.EISDIR) {
 		return nil, fmt.Errorf("%s is a folder, where a run has a file: move it away", path)
 	}

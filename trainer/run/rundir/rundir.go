@@ -35,6 +35,9 @@ func Create(path string, c Config, settings any) (*Dir, error) {
 	if c.Build.Go == "" {
 		c.Build = ThisBuild()
 	}
+	if c.Folder, err = os.Getwd(); err != nil {
+		return nil, err
+	}
 	if err := checkFree(path); err != nil {
 		return nil, err
 	}
@@ -118,6 +121,10 @@ func (d *Dir) Resumed(r Resume, flags map[string]string) error {
 	}
 	d.config.Resumed = append(d.config.Resumed, r)
 	d.config.Flags, d.config.Diverged = flags, ""
+	var err error
+	if d.config.Folder, err = os.Getwd(); err != nil {
+		return err
+	}
 	return d.write()
 }
 
@@ -154,7 +161,7 @@ func (d *Dir) write() error {
 
 func (d *Dir) makeFolders() error {
 	for _, f := range []string{d.Ckpt(), d.Samples(), d.Events()} {
-		if err := os.MkdirAll(f, 0o755); errors.Is(err, syscall.ENOTDIR) {
+		if err := os.MkdirAll(f, 0o777); errors.Is(err, syscall.ENOTDIR) {
 			return fmt.Errorf("%s is a file, where a run has a folder: move it away", f)
 		} else if err != nil {
 			return err

@@ -87,7 +87,7 @@ func create(dir string, step int64, now func() time.Time) (*Writer, error) {
 	// The viewer reads the files of a folder in the order of their names, and goes on to
 	// later ones only. So they rise, whatever the clock of this host says.
 	name := fmt.Sprintf("%s%010d.%s.%d.%09d", prefix, max(t.Unix(), last+1), host, os.Getpid(), t.Nanosecond())
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}
