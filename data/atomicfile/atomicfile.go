@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 )
 
 // Write puts what f writes into the file at path, replacing a file that is
@@ -105,7 +106,7 @@ func WriteBytes(path string, b []byte) error {
 }
 
 // MakeDir makes the folder dir, and those that it lies in, as os.MkdirAll does, and makes
-// all their names survive a power cut.
+// the names of those that it made survive a power cut.
 func MakeDir(dir string) error {
 	var grew []string // folders that get a new name, the innermost first
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
@@ -118,9 +119,30 @@ func MakeDir(dir string) error {
 		return err
 	}
 	for _, d := range grew {
-		if err := SyncDir(d); err != nil && !errors.Is(err, fs.ErrPermission) { // who may make a folder there need not be able to read
+		if err := syncNames(d); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// SyncPath makes the names of the folder dir, and of all that it lies in as far as the
+// path says, survive a power cut, whoever made them.
+func SyncPath(dir string) error {
+	for d := filepath.Clean(dir); d != filepath.Dir(d); d = filepath.Dir(d) {
+		if err := syncNames(filepath.Dir(d)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// syncNames is SyncDir of a folder that may be another's: who may use a folder in it need
+// not be able to read it (EACCES), and where the kernel makes the names, as in what autofs
+// mounts, there is nothing to sync (EINVAL).
+func syncNames(dir string) error {
+	if err := SyncDir(dir); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, syscall.EINVAL) {
+		return err
 	}
 	return nil
 }

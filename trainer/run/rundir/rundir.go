@@ -38,7 +38,11 @@ func Create(path string, c Config, settings any) (*Dir, error) {
 	if err := checkFree(path); err != nil {
 		return nil, err
 	}
-	if err := atomicfile.MakeDir(path); err != nil {
+	err = os.MkdirAll(path, 0o755)
+	if err == nil {
+		err = atomicfile.SyncPath(path) // all of it: a launcher may have made it, for its logs
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the run directory %s cannot be made: %w: give another --out", path, err)
 	}
 	return locked(path, "give another --out", func(d *Dir) error {
