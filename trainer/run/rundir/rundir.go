@@ -188,7 +188,7 @@ func checkFree(path string) error {
 	}
 	for _, e := range entries {
 		if e.Name() == "config.json" {
-			return holdsRun(path)
+			return HoldsRun(path)
 		}
 	}
 	for _, e := range entries {
@@ -199,7 +199,8 @@ func checkFree(path string) error {
 	return nil
 }
 
-func holdsRun(path string) error {
+// HoldsRun says that there is a run at path, where another was to begin, and what to do.
+func HoldsRun(path string) error {
 	started := ""
 	if c, err := ReadConfig(path); err == nil { // only to say more
 		started = " of " + c.Started.Format(time.DateTime)
