@@ -28,6 +28,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // Write puts what f writes into the file at path, replacing a file that is
@@ -116,7 +117,7 @@ func WriteBytes(path string, b []byte) error {
 }
 
 // MakeDir makes the folder dir, and those that it lies in, as os.MkdirAll does, and makes
-// all their names survive a power cut.
+// the names of those that it made survive a power cut.
 func MakeDir(dir string) error {
 	var grew []string // folders that get a new name, the innermost first
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
@@ -130,6 +131,18 @@ func MakeDir(dir string) error {
 	}
 	for _, d := range grew {
 		if err := SyncDir(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// SyncPath makes the names of the folder dir, and of all that it lies in as far as the
+// path says, survive a power cut, whoever made them.
+func SyncPath(dir string) error {
+	for d := filepath.Clean(dir); d != filepath.Dir(d); d = filepath.Dir(d) {
+		err := SyncDir(filepath.Dir(d))
+		if err != nil && !errors.Is(err, syscall.EINVAL) { // as of a folder whose names the kernel makes, under autofs
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,20 @@ func want(t *testing.T, path, s string) {
 	t.Helper()
 	if b, err := os.ReadFile(path); err != nil || string(b) != s {
 		t.Errorf("%s holds %q, %v; want %q", path, b, err, s)
+	}
+}
+
+// SyncPath goes by folders that cannot be synced, since the kernel makes their names, and
+// says which is none.
+func TestSyncPath(t *testing.T) {
+	for _, dir := range []string{"/proc/self/task", t.TempDir(), "a", ".", ".."} {
+		if err := SyncPath(dir); err != nil {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	gone := filepath.Join(t.TempDir(), "gone")
+	if err := SyncPath(filepath.Join(gone, "a")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), gone) {
+		t.Errorf("a folder that is not there: %v", err)
 	}
 }
 

@@ -27,6 +27,17 @@ func TestMakeDirSurvivesPowerCut(t *testing.T) {
 	})
 }
 
+// And those that somebody else has made, once they are synced.
+func TestSyncPathSurvivesPowerCut(t *testing.T) {
+	powercut.Survives(t, func(dir string) error {
+		path := filepath.Join(dir, "a", "b", "c")
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+		return SyncPath(path)
+	})
+}
+
 // And a folder that takes the place of another, whose files the caller has synced.
 func TestFolderSurvivesPowerCut(t *testing.T) {
 	powercut.Survives(t, func(dir string) error {

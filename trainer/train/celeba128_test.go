@@ -141,7 +141,7 @@ func celeba128(t *testing.T, shards string, seed, world int) []loop.Record {
 
 func trainRank(t *testing.T, parts loop.Parts, seed, rank, world int, shards, out string) (err error) {
 	args := fmt.Sprintf("--preset bidvl-celeba128 --width 4 --batch 4 --steps 2 --samples 0 --check-every 1 --seed %d --data %s --out %s", seed, shards, out)
-	o, _, err := parse(strings.Fields(args), io.Discard)
+	o, _, err := parse(nil, strings.Fields(args), io.Discard)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/computed"
 	"ebtrain/trainer/device"
+	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/setting"
 	"ebtrain/trainer/settings"
 )
@@ -100,20 +101,18 @@ func peek(args []string) first {
 	return first{found["algo"], found["preset"], found["out"], err == nil && resume}
 }
 
+// resumes says whether the command line goes on with a run, if there is one in its --out.
+func (f first) resumes() bool { return f.resume && f.out != "" }
+
 // parse reads the command line: --algo and --preset first, which decide what
 // other flags there are, then all of it, and again where --net changes the
-// defaults. A run that is resumed has its settings in its config.json.
-func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
-	first := peek(args)
-	if first.resume && first.out != "" {
-		saved, err := savedRun(first.out)
-		if err != nil {
-			return nil, nil, err
-		}
-		if saved != nil {
-			return parseResumed(saved, args, out)
-		}
+// defaults. saved is the run that it goes on with, whose settings are in there; nil
+// for a new one.
+func parse(saved *rundir.Config, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+	if saved != nil {
+		return parseResumed(saved, args, out)
 	}
+	first := peek(args)
 	at, err := chosen.Begin(first.algo, first.preset)
 	if err != nil {
 		return nil, nil, err

@@ -26,7 +26,7 @@ func says(t *testing.T, out string, from int64, kl ...float64) string {
 // saysOf is says with some arguments more.
 func saysOf(t *testing.T, args []string, out string, from int64, kl ...float64) string {
 	t.Helper()
-	o, fs, err := parse(append([]string{"--out", out, "--print-every", "1000", "--steps", "1000"}, args...), io.Discard)
+	o, fs, err := parse(nil, append([]string{"--out", out, "--print-every", "1000", "--steps", "1000"}, args...), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 func model(t *testing.T, args string) *options {
 	t.Helper()
-	o, _, err := parse(strings.Fields("--out a "+args), io.Discard)
+	o, _, err := parse(nil, strings.Fields("--out a "+args), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestModelRefuses(t *testing.T) {
 		{"--data x --preset bidvl-celeba128 --net conv64", "the hinge loss pushes energies"},
 		{"--undecoupled --net resnet32", "the undecoupled model needs"},
 	} {
-		o, _, err := parse(strings.Fields("--out a "+tt.args), io.Discard)
+		o, _, err := parse(nil, strings.Fields("--out a "+tt.args), io.Discard)
 		if err == nil { // what only the whole model shows, fitted to its data
 			in := o.model.Model().Takes().Shape
 			err = o.fit(data.Schema{C: in.At(0), H: in.At(1), W: in.At(2)})
@@ -150,7 +150,7 @@ func TestModelRefuses(t *testing.T) {
 
 func TestPresetHelp(t *testing.T) {
 	var out strings.Builder
-	_, _, err := parse([]string{"--algo", "bidvl", "--preset", "help"}, &out)
+	_, _, err := parse(nil, []string{"--algo", "bidvl", "--preset", "help"}, &out)
 	if !errors.Is(err, cliflag.ErrHelp) {
 		t.Errorf("got %v, want help", err)
 	}

@@ -21,7 +21,7 @@ import (
 // and the event file.
 func TestRecordingAllocatesNothing(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
-	o, fs, err := parse([]string{"--out", out, "--log-every", "2", "--steps", "1000000"}, io.Discard)
+	o, fs, err := parse(nil, []string{"--out", out, "--log-every", "2", "--steps", "1000000"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestRecordingAllocatesNothing(t *testing.T) {
 
 // The last word of a run that is stopped comes after its last step.
 func TestTheEndComesLast(t *testing.T) {
-	o, fs, err := parse([]string{"--out", filepath.Join(t.TempDir(), "run"), "--print-every", "1000", "--steps", "1000"}, io.Discard)
+	o, fs, err := parse(nil, []string{"--out", filepath.Join(t.TempDir(), "run"), "--print-every", "1000", "--steps", "1000"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestFullDisk(t *testing.T) {
 // Before a checkpoint is written the lines up to it are synced: if they cannot be, there is
 // no checkpoint that promises them.
 func TestSavingSyncsMetrics(t *testing.T) {
-	o, fs, err := parse([]string{"--out", filepath.Join(t.TempDir(), "run"), "--steps", "9"}, io.Discard)
+	o, fs, err := parse(nil, []string{"--out", filepath.Join(t.TempDir(), "run"), "--steps", "9"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestSavingSyncsMetrics(t *testing.T) {
 // A line of metrics.jsonl has each number of its step, in its own place and unit.
 func TestLineOfMetrics(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
-	o, fs, err := parse([]string{"--out", out, "--batch", "10"}, io.Discard)
+	o, fs, err := parse(nil, []string{"--out", out, "--batch", "10"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

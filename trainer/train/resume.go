@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +19,6 @@ import (
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/settings"
-	"ebtrain/trainer/world"
 )
 
 // mayChange are the flags that a resumed run may be given anew: none of them
@@ -51,56 +49,24 @@ func savedRun(out string) (*rundir.Config, error) {
 // goOn is args with --resume before them where this is a later epoch of a job: the
 // launcher starts all ranks again with the command line of the first time. A host that
 // has come since, or whose ranks died before they made the run directory, has none, and
-// is sent the checkpoint if there is one. A run that another job began is none of this
-// one's.
-func goOn(w env.Worker, args []string) []string {
+// is sent the run and its checkpoint if there is one. A run that another job began is none
+// of this one's, which is an error.
+func goOn(w env.Worker, args []string) ([]string, error) {
 	first := peek(args)
 	if w.Restart == 0 || first.resume || first.out == "" {
-		return args
+		return args, nil
 	}
 	c, err := savedRun(first.out)
-	if err != nil || c != nil && !w.Follows(c.Group) { // a damaged one: see parse
-		return args
+	if c != nil && !w.Follows(c.Group) {
+		err = rundir.HoldsRun(first.out)
 	}
-	return append([]string{"--resume"}, args...)
+	return append([]string{"--resume"}, args...), err
 }
 
 // begins says whether flags begin a run, and do not only go on with one.
 func begins(fs *pflag.FlagSet) (yes bool) {
 	fs.Visit(func(f *pflag.Flag) { yes = yes || f.Name == "data" || !slices.Contains(mayChange, f.Name) })
 	return yes
-}
-
-// lacks says whether args, as they were typed, only go on with a run, and it is not here.
-func (o *options) lacks(args []string, fs *pflag.FlagSet) bool {
-	return peek(args).resume && o.was == nil && !o.verify && !begins(fs)
-}
-
-// noRun is that there is none, on no host.
-func noRun(out string) error {
-	return cliflag.Usage("--out %s holds no run to resume: give the --out of one, or begin one here with --data and what else it needs", out)
-}
-
-// theRun is the run that goes on, from the first host that has it; nil if none has. Others
-// may have come later than it began. All ranks call it.
-func theRun(ctx context.Context, w env.Worker, o *options, swap world.Exchange) (*rundir.Config, error) {
-	var mine []byte
-	if o.was != nil && w.LocalRank == 0 {
-		var err error
-		if mine, err = os.ReadFile(rundir.Layout(o.out).ConfigFile()); err != nil {
-			return nil, err
-		}
-	}
-	all, err := swap(ctx, "the run that goes on", mine)
-	if err != nil {
-		return nil, err
-	}
-	has := slices.IndexFunc(all, func(text []byte) bool { return len(text) > 0 })
-	if has < 0 {
-		return nil, nil
-	}
-	c, err := rundir.ParseConfig(fmt.Sprintf("%s of rank %d", rundir.Layout(o.out).ConfigFile(), has), all[has])
-	return &c, err
 }
 
 // parseResumed reads the command line of a run that goes on: its flags are

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -61,10 +60,10 @@ func TestResumeAlone(t *testing.T) {
 }
 
 // begun begins a run with a small model and leaves it before its first checkpoint.
-func begun(t *testing.T, out string) {
+func begun(t *testing.T, out string, more ...string) {
 	t.Helper()
-	args := strings.Fields("--width 4 --latent 3 --batch 4 --steps 2 --samples 2 --threads 1 --data synth:train=32 --out " + out)
-	o, fs, err := parse(args, io.Discard)
+	args := append(strings.Fields("--width 4 --latent 3 --batch 4 --steps 2 --samples 2 --threads 1 --data synth:train=32 --out "+out), more...)
+	o, fs, err := parse(nil, args, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +280,7 @@ func TestResumeOldSettings(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(out, "config.json"), text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o, _, err := parse([]string{"--resume", "--out", out}, io.Discard)
+	o, _, err := parse(&c, []string{"--resume", "--out", out}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,22 +322,6 @@ func TestResumeChangedFlags(t *testing.T) {
 	}
 }
 
-// What only goes on lacks a run where there is none, but not in a later epoch of a job if
-// nobody typed --resume: its ranks may have died before there was one.
-func TestNothingThere(t *testing.T) {
-	args := strings.Fields("--steps 300 --out " + filepath.Join(t.TempDir(), "a"))
-	for epoch, typed := range [][]string{append([]string{"--resume"}, args...), append([]string{"--resume"}, args...), args} {
-		w := env.Worker{Group: fmt.Sprint("job-12-e", epoch), Restart: epoch}
-		o, fs, err := parse(goOn(w, typed), io.Discard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if o.lacks(typed, fs) != (epoch < 2) || !o.resume {
-			t.Errorf("epoch %d: %v lacks a run: %v", epoch, typed, o.lacks(typed, fs))
-		}
-	}
-}
-
 // A rank that is started again goes on with what its own job has begun, and with
 // nothing else.
 func TestGoOn(t *testing.T) {
@@ -350,6 +333,7 @@ func TestGoOn(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
+	const anothers = " holds another run of "
 	for _, c := range []struct {
 		w    env.Worker
 		args string
@@ -359,12 +343,17 @@ func TestGoOn(t *testing.T) {
 		{env.Worker{Group: "job-12-e1", Restart: 1}, "--resume --out " + out, "--resume --out " + out},
 		{env.Worker{Group: "job-12-e1", Restart: 1}, "--out " + out + "x", "--resume --out " + out + "x"}, // new, or died before it was made
 		{env.Worker{Group: "job-12-e1", Restart: 1}, "--lr 1", "--lr 1"},
-		{env.Worker{Group: "job-34-e1", Restart: 1}, "--out " + out, "--out " + out},
+		{env.Worker{Group: "job-34-e1", Restart: 1}, "--out " + out, anothers},
+		{env.Worker{Group: "job-34-e1", Restart: 1}, "--resume --out " + out, "--resume --out " + out}, // as was asked for
 		{env.Worker{Group: "job-12-e0"}, "--out " + out, "--out " + out},
 		{env.Worker{}, "--out " + out, "--out " + out},
 	} {
-		if got := strings.Join(goOn(c.w, strings.Fields(c.args)), " "); got != c.want {
+		line, err := goOn(c.w, strings.Fields(c.args))
+		if got := strings.Join(line, " "); err == nil && got != c.want {
 			t.Errorf("epoch %d of %s, %s: got %s", c.w.Restart, c.w.Group, c.args, got)
+		}
+		if (err != nil) != (c.want == anothers) || err != nil && !strings.HasPrefix(err.Error(), out+anothers) {
+			t.Errorf("epoch %d of %s, %s: %v", c.w.Restart, c.w.Group, c.args, err)
 		}
 	}
 }

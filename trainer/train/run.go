@@ -33,19 +33,13 @@ import (
 // run is the program, without the process around it.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) (err error) {
 	worker, envErr := env.Parse(environ) // Join says what is wrong with it, after --help
-	o, fs, err := parse(goOn(worker, args), stdout)
+	line, err := goOn(worker, args)
+	if err != nil {
+		return failAll(ctx, environ, err)
+	}
+	s, err := newStart(worker, args, line, stdout)
 	if err != nil {
 		return err
-	}
-	lacks := o.lacks(args, fs)
-	if lacks && worker.Size <= 1 {
-		return noRun(o.out)
-	}
-	var src data.Source
-	if !lacks {
-		if src, err = open(o, fs); err != nil {
-			return err
-		}
 	}
 	if envErr != nil {
 		return envErr
@@ -56,22 +50,11 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	if w.Size() > 1 {
-		saved, err := theRun(ctx, worker, o, w.Exchange)
-		if err != nil {
-			return w.Fail(err)
-		}
-		if lacks && saved == nil {
-			return noRun(o.out) // and so say all ranks
-		}
-		if lacks {
-			if o, fs, src, err = follow(saved, args, stdout); err != nil {
-				return w.Fail(err)
-			}
-		}
-		if err := world.Same(ctx, w.Rank(), cliflag.Values(fs), ofEachHost, o.settings.DataDigest, w.Exchange); err != nil {
+		if err := s.agree(ctx, w.Rank(), w.Exchange, w.Fail); err != nil {
 			return err
 		}
 	}
+	o, src := s.o, s.src
 	if err := w.Share(ctx, o.parts()); err != nil {
 		return err
 	}
@@ -94,7 +77,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	w.Announce("train", stderr)
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	info := runInfo{args: args, group: worker.Group, flags: cliflag.Values(fs), pictures: pictures(o, src), hint: variable.Get(environ, "EBTRAIN_PROGRESS"), goesOn: o.was != nil}
+	info := runInfo{args: args, group: worker.Group, flags: cliflag.Values(s.fs), pictures: pictures(o, src), hint: variable.Get(environ, "EBTRAIN_PROGRESS"), goesOn: o.was != nil}
 	if info.hint != "" {
 		info.width = w.Columns
 	}
@@ -114,27 +97,6 @@ type runInfo struct {
 	hint     string     // of the launcher, whether its output is a terminal
 	width    func() int // of the launcher's terminal; nil without one
 	goesOn   bool       // a run that was begun before, if only from its step 0
-}
-
-// open opens the data set, and settles the flags that follow from it.
-func open(o *options, fs *pflag.FlagSet) (data.Source, error) {
-	src, err := openData(o)
-	if err != nil {
-		return nil, err
-	}
-	return src, o.spareSamples(fs) // before flags are compared: config.json has what it leaves
-}
-
-// follow reads the command line of a rank that goes on with a run of other hosts. It has
-// begun nothing itself.
-func follow(saved *rundir.Config, args []string, stdout io.Writer) (*options, *pflag.FlagSet, data.Source, error) {
-	o, fs, err := parseResumed(saved, args, stdout)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	src, err := open(o, fs)
-	o.was = nil
-	return o, fs, src, err
 }
 
 // openData opens the data set, fits the networks to its pictures, and so
@@ -300,9 +262,6 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	}
 	return err
 }
-
-// ofEachHost are the flags that may differ between ranks: how a host works.
-var ofEachHost = []string{"threads", "prefetch"}
 
 // loaderConfig is how a rank gets its samples.
 func (o *options) loaderConfig(rank, world int, log *slog.Logger) loader.Config {

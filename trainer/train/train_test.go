@@ -19,7 +19,7 @@ import (
 )
 
 func TestParseDefaults(t *testing.T) {
-	o, fs, err := parse([]string{"-out", "runs//a/"}, io.Discard)
+	o, fs, err := parse(nil, []string{"-out", "runs//a/"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestParseDefaults(t *testing.T) {
 
 // TestParseSharesTheSchedule sets what both levels have in common.
 func TestParseSharesTheSchedule(t *testing.T) {
-	o, _, err := parse(strings.Fields("--out a --beta1 0.5 --beta2 0.8 --lr-decay 0.9 --lr 0.1 --lr_energy 0.2 --weight-decay 0 --order lower-upper"), io.Discard)
+	o, _, err := parse(nil, strings.Fields("--out a --beta1 0.5 --beta2 0.8 --lr-decay 0.9 --lr 0.1 --lr_energy 0.2 --weight-decay 0 --order lower-upper"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestParseRefuses(t *testing.T) {
 		{"--order x", `unknown --order "x"`},
 		{"--device x", `unknown --device "x"`},
 	} {
-		_, _, err := parse(append([]string{"--out", "a"}, strings.Fields(c.args)...), io.Discard)
+		_, _, err := parse(nil, append([]string{"--out", "a"}, strings.Fields(c.args)...), io.Discard)
 		usage, ok := errors.AsType[*cliflag.UsageError](err)
 		if !ok || !strings.HasPrefix(usage.Error(), c.want) || strings.Contains(usage.Error(), "\n") {
 			t.Errorf("%s: got %v, want a usage error that begins with %q", c.args, err, c.want)

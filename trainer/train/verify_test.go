@@ -59,13 +59,13 @@ func TestScoresInBF16(t *testing.T) {
 		{"--algo sm --allow-bf16-scores", ""},
 		{"--algo bidvl", ""},
 	} {
-		_, _, err := parse(strings.Fields(c.args+" --out a --device cpu --precision bf16"), io.Discard)
+		_, _, err := parse(nil, strings.Fields(c.args+" --out a --device cpu --precision bf16"), io.Discard)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.args, err, c.want)
 		}
 	}
 	const want = "--allow-bf16-scores is of no use to --precision f32: leave it out, or say --precision bf16"
-	if _, _, err := parse(strings.Fields("--algo sm --allow-bf16-scores --out a --device cpu"), io.Discard); err == nil || err.Error() != want {
+	if _, _, err := parse(nil, strings.Fields("--algo sm --allow-bf16-scores --out a --device cpu"), io.Discard); err == nil || err.Error() != want {
 		t.Errorf("in float32: %v, want %q", err, want)
 	}
 }

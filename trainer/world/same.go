@@ -16,9 +16,6 @@ import (
 // dataFlag is the flag whose content is compared in place of its value.
 const dataFlag = "data"
 
-// Exchange is an all-gather of small blobs: see rendezvous.Group.
-type Exchange func(ctx context.Context, name string, mine []byte) ([][]byte, error)
-
 // Same compares the flags of all ranks, and what the data hold, before any of them has
 // allocated anything. Flags ofEachHost may differ: where things are, and how a host
 // works. All ranks get the same error: the first that differs from rank 0, each flag

@@ -144,7 +144,33 @@ func TestElasticResumedWithDisksOfTheirOwn(t *testing.T) {
 	s.awaitStep(begun, "runs/a", 5)
 	begun.signal(syscall.SIGTERM)
 	begun.wait()
-	s.hostComesLater(len(s.losses("runs/a")), strings.Fields("train --resume --out runs/a"), append(args, "whole"))
+	// To say where the data are begins no run on the host that has none.
+	s.hostComesLater(len(s.losses("runs/a")), strings.Fields("train --resume --data checkerboard:train=500 --out runs/a"), append(args, "whole"))
+}
+
+// TestElasticMeetsAnotherRun: a host that comes later and has a run of another job where
+// this one's is to be says so, and so do all others.
+func TestElasticMeetsAnotherRun(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
+	m := twoMachines(s)
+	m[0].sh("mkdir runs")
+	m[1].sh("mount -t tmpfs none runs")
+	if e := m[1].launch(append([]string{"--nnodes", "1"}, tiny("runs/a", "--steps", "1")...)...).wait(); e.code != 0 {
+		t.Fatal(e)
+	}
+	const at = "10.9.0.1:29400"
+	args := append([]string{"--nnodes", "1:2"}, tiny("runs/a", "--steps", "1000000")...)
+	first := m[0].launch(append([]string{"--node-rank", "0", "--rdzv-endpoint", at}, args...)...)
+	s.awaitStep(first, "runs/a", 5)
+	second := m[1].launch(append([]string{"--join", at}, args...)...)
+	says := regexp.MustCompile(`train: rank 1 \(.*, pid \d+\): runs/a holds another run of `)
+	for i, r := range []*running{first, second} {
+		if e := r.wait(); e.code != 1 || !says.MatchString(e.stderr) {
+			t.Errorf("launcher %d: want exit code 1 and %v, %v", i, says, e)
+		}
+	}
 }
 
 // hostComesLater trains args, whose run is in runs/a and has done from steps, on one host

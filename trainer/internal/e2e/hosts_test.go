@@ -241,7 +241,8 @@ func TestHostsThatDoNotMeet(t *testing.T) {
 }
 
 // TestHostsWithDisksOfTheirOwn leaves the run directory out of what the hosts
-// share: each makes its own, from which the run goes on, with equal bits.
+// share: each makes its own, from which the run goes on, with equal bits, and with the newest
+// flags where one of them was absent for a while.
 func TestHostsWithDisksOfTheirOwn(t *testing.T) {
 	long(t)
 	s := newSite(t)
@@ -267,6 +268,16 @@ func TestHostsWithDisksOfTheirOwn(t *testing.T) {
 	if one, two := s.losses("one"), s.losses("runs/a"); fmt.Sprint(one) != fmt.Sprint(two) {
 		t.Errorf("losses on one host\n%v\nand on two\n%v", one, two)
 	}
+	// One of them goes on alone, with other flags: with both again these are the run's.
+	if e := m[0].launch("--nnodes", "1", "-nproc", "2", "train", "--resume", "--out", "runs/a", "--steps", "5", "--ckpt-every", "1").wait(); e.code != 0 {
+		t.Fatal(e)
+	}
+	for i, r := range launchBoth(m, "10.9.0.1:29400", "-nproc", "2", "train", "--resume", "--out", "runs/a") {
+		if e := r.wait(); e.code != 0 {
+			t.Fatalf("node %d: %v", i, e)
+		}
+	}
+	m[1].sh(`grep -q '"ckpt-every": "1"' runs/a/config.json && test -d runs/a/ckpt/step-00000005`)
 }
 
 // TestHostsThatShareFiles trains on two nodes that share /dev/shm and a host name,

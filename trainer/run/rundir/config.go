@@ -44,6 +44,14 @@ type Resume struct {
 	Commit string    `json:"commit"`
 }
 
+// LastStart is when the run began or, if that is later, went on.
+func (c Config) LastStart() time.Time {
+	if n := len(c.Resumed); n > 0 {
+		return c.Resumed[n-1].Time
+	}
+	return c.Started
+}
+
 // Build says what a program was made of.
 type Build struct {
 	Go      string            `json:"go"`      // "go1.26.8"

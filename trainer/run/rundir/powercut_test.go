@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -44,5 +45,21 @@ func TestCutSurvivesPowerCut(t *testing.T) {
 		}
 		_, err = OpenMetrics(path, 1, nil)
 		return err
+	})
+}
+
+// So does one in folders that somebody else made a moment before, and did not sync: a
+// launcher for its logs, another rank.
+func TestOthersFoldersSurvivePowerCut(t *testing.T) {
+	powercut.Survives(t, func(dir string) error {
+		path := filepath.Join(dir, "runs", "a")
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			return err
+		}
+		d, err := Create(path, Config{Program: "train"}, map[string]int{"seed": 1})
+		if err != nil {
+			return err
+		}
+		return d.Close()
 	})
 }

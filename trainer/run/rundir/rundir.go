@@ -41,7 +41,11 @@ func Create(path string, c Config, settings any) (*Dir, error) {
 	if err := checkFree(path); err != nil {
 		return nil, err
 	}
-	if err := atomicfile.MakeDir(path); err != nil {
+	err = os.MkdirAll(path, 0o777)
+	if err == nil {
+		err = atomicfile.SyncPath(path) // all of it: a launcher may have made it, for its logs
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the run directory %s cannot be made: %w: give another --out", path, err)
 	}
 	return locked(path, "give another --out", func(d *Dir) error {
@@ -191,7 +195,7 @@ func checkFree(path string) error {
 	}
 	for _, e := range entries {
 		if e.Name() == "config.json" {
-			return holdsRun(path)
+			return HoldsRun(path)
 		}
 	}
 	for _, e := range entries {
@@ -202,7 +206,8 @@ func checkFree(path string) error {
 	return nil
 }
 
-func holdsRun(path string) error {
+// HoldsRun says that there is a run at path, where another was to begin, and what to do.
+func HoldsRun(path string) error {
 	started := ""
 	if c, err := ReadConfig(path); err == nil { // only to say more
 		started = " of " + c.Started.Format(time.DateTime)
