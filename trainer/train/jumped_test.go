@@ -129,7 +129,7 @@ func TestJumpIsLogged(t *testing.T) {
 func TestRates(t *testing.T) {
 	for _, m := range settings.Methods() {
 		for _, p := range m.Presets {
-			at, err := chosen.Begin(m.Name, p.Name)
+			at, err := chosen.Names{Algo: m.Name, Preset: p.Name}.Begin()
 			if err != nil {
 				t.Fatal(err)
 			}
