@@ -112,6 +112,14 @@ func TestSteadierSettingIsNamed(t *testing.T) {
 	}
 }
 
+// TestRatesInUse: a learning rate that another setting leaves without effect is no advice.
+func TestRatesInUse(t *testing.T) {
+	o := model(t, "--algo lebm --prior gaussian")
+	if got := instead(o); got != "a lower --lr-generator" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestJumpIsLogged: it is in the log of rank 0, too.
 func TestJumpIsLogged(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
