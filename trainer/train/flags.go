@@ -152,10 +152,18 @@ func (o *options) complete() error {
 	if o.how.Precision != device.F32 {
 		o.settings.Precision = o.how.Precision
 	}
-	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, o.how.Check, o.checkScores, o.fixBits} {
+	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, o.checkBatch, o.how.Check, o.checkScores, o.fixBits} {
 		if err := check(); err != nil {
 			return cliflag.AsUsage(err)
 		}
+	}
+	return nil
+}
+
+// checkBatch reports a batch that the method's losses find too small on any number of ranks.
+func (o *options) checkBatch() error {
+	if least := algo.LeastBatchOf(o.model); o.settings.Batch < least {
+		return fmt.Errorf("want --batch of at least %d for the losses of --algo %s as they are set, got %d", least, o.settings.Algo, o.settings.Batch)
 	}
 	return nil
 }

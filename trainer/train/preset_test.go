@@ -172,6 +172,9 @@ func TestModelRefuses(t *testing.T) {
 		{"--latent-weight 0", "a latent weight of 0 leaves the latent term out"},
 		{"--net resnet32 --width 0", "want --width of at least 1"},
 		{"--data x --preset bidvl-celeba128 --net conv64", "the hinge loss pushes energies"},
+		{"--preset bism-board-dsm --objective mdsm --data checkerboard --batch 1", "want --batch of at least 2 for the losses of --algo bism as they are set, got 1"},
+		{"--preset mdsm-mnist --data x --batch 1", "want --batch of at least 2 for the losses of --algo sm"},
+		{"--preset vages-mnist --data x --batch 1", "want --batch of at least 2 for the losses of --algo vages"},
 		{"--undecoupled --net resnet32", "the undecoupled model needs"},
 	} {
 		o, _, err := parse(strings.Fields("--out a "+tt.args), io.Discard)
