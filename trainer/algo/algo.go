@@ -119,6 +119,21 @@ func GroupOf(x any) int {
 	return 1
 }
 
+// Spread is a Config whose losses spread something over the samples of the global batch, of
+// which there are LeastBatch at least.
+type Spread interface {
+	LeastBatch() int
+}
+
+// LeastBatchOf is how many samples a global batch of a Config has at least; 1 where it does
+// not say.
+func LeastBatchOf(c Config) int {
+	if s, ok := c.(Spread); ok {
+		return s.LeastBatch()
+	}
+	return 1
+}
+
 // Misfit says which sizes a model takes, where data have others.
 type Misfit struct {
 	What    string // what takes them: "--net conv32"

@@ -18,6 +18,13 @@ type Sampler interface {
 	Sample(mode nn.Mode, n int) (chain.Plan, error)
 }
 
+// Drawn is a Sampler whose samples may be means of the model, as papers show pictures, and
+// so have none of its noise. SampleDrawn draws n samples of the model itself: the plan's
+// result is that of Sample.
+type Drawn interface {
+	SampleDrawn(mode nn.Mode, n int) (chain.Plan, error)
+}
+
 // Primed is a Sampler whose latents come from a prior that was learnt. SampleNormal draws
 // n samples of latents from N(0, I) in its place, by the same generator: the plan's
 // result is that of Sample.

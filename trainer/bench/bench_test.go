@@ -41,6 +41,8 @@ func TestUsage(t *testing.T) {
 		{"--ranks 0", "want --ranks of at least 1, got 0"},
 		{"--scaling linear", `unknown --scaling "linear": want strong, weak or both`},
 		{"-nproc 2 --preset vages-ksd-board --data checkerboard --batch 6", "--batch 6 gives each of 2 ranks 3 samples, and --algo vages takes samples in groups of 2: want a multiple of 4"},
+		{"--preset bism-board-dsm --objective mdsm --data checkerboard --batch 1", "--batch 1 is a batch of 1 on 1 of 1 ranks, and the losses of --algo bism as they are set want at least 2: want --batch of at least 2"},
+		{"-nproc 4 --preset bism-board-dsm --objective mdsm --data checkerboard --batch 4", "--batch 4 is a batch of 1 on 1 of 4 ranks, and the losses of --algo bism as they are set want at least 2: want --batch of at least 8"},
 		{"--preset sm-board-dsm --data checkerboard --flip", "--flip mirrors pictures, and --data checkerboard holds points of 2 values: leave it out"},
 		{"--confidence 0", "want --confidence above 0"},
 		{"--check --fit-time 0", "--fit-time 0 fits nothing to predict from"},

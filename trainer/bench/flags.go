@@ -128,36 +128,30 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 }
 
-// parse reads the command line: --algo and --preset first, which decide what other flags
-// there are, as for train.
+// parse reads the command line: --algo, --preset and --net first, which decide what other
+// flags there are, as for train.
 func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
-	first := chosen.Peek(args, []string{"algo", "preset"}, nil)
-	at, err := chosen.Begin(first["algo"], first["preset"])
+	names := chosen.PeekNames(args)
+	at, err := names.Begin()
 	if err != nil {
 		return nil, nil, err
 	}
-	o, fs, err := parseNew(at, first["algo"], args, out)
-	return o, fs, cliflag.Within(chosen.Help(first["algo"], first["preset"]), err)
+	o, fs, err := parseNew(at, names.Algo, args, out)
+	return o, fs, cliflag.Within(at.Help, err)
 }
 
 // parseNew is parse once it is known where it starts.
-func parseNew(at chosen.Start, algo string, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
-	o, fs, err := parseFrom(at, args, out)
-	switch {
-	case err != nil:
+func parseNew(at chosen.Start, method string, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+	o, fs := &options{}, pflag.NewFlagSet("bench", pflag.ContinueOnError)
+	o.define(fs, at)
+	if err := chosen.Elsewhere(at.Method.Name, program(o.own.All()).Parse(fs, args, out)); err != nil {
 		return nil, nil, err
-	case chosen.Named(o.settings.Algo) != nil:
-		return nil, nil, chosen.Named(o.settings.Algo)
-	case o.preset == chosen.PresetHelp:
-		return nil, nil, chosen.ListPresets(algo, out)
 	}
-	if fs.Changed("net") {
-		if at, err = at.WithNet(o.settings.Net, o.preset != ""); err != nil {
-			return nil, nil, err
-		}
-		if o, fs, err = parseFrom(at, args, out); err != nil {
-			return nil, nil, err
-		}
+	if err := at.Check(o.settings); err != nil {
+		return nil, nil, err
+	}
+	if o.preset == chosen.PresetHelp {
+		return nil, nil, chosen.ListPresets(method, out)
 	}
 	if o.out != "" {
 		for _, f := range []struct {
@@ -170,12 +164,6 @@ func parseNew(at chosen.Start, algo string, args []string, out io.Writer) (*opti
 		}
 	}
 	return o, fs, cliflag.AsUsage(cmp.Or(o.unread(fs), o.validate()))
-}
-
-func parseFrom(at chosen.Start, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
-	o, fs := &options{}, pflag.NewFlagSet("bench", pflag.ContinueOnError)
-	o.define(fs, at)
-	return o, fs, chosen.Elsewhere(at.Method.Name, program(o.own.All()).Parse(fs, args, out))
 }
 
 // ofReports are the flags that --from reads: of what is predicted, and of outputs.

@@ -61,6 +61,19 @@ func TestFromReads(t *testing.T) {
 	}
 }
 
+// TestSettingsOfNets: --net decides which other flags there are, and what they are without
+// being said.
+func TestSettingsOfNets(t *testing.T) {
+	for args, want := range map[string]string{
+		"--algo lebm --net lstm --embed 64 --help": "--embed int",
+		"--net resnet32 --help":                    "(default hinge)",
+	} {
+		if said, err := runs(t, args); !errors.Is(err, cliflag.ErrHelp) || !strings.Contains(said, want) {
+			t.Errorf("%s: %v, and no %q in\n%s", args, err, want, said)
+		}
+	}
+}
+
 // TestCurves: each prediction is drawn with those of its scaling.
 func TestCurves(t *testing.T) {
 	r := &Report{Predictions: []Prediction{{Ranks: 16}, {Ranks: 64}, {Ranks: 8, Strong: true}}}

@@ -45,8 +45,12 @@ func (o *options) plan(world int) ([]*Case, error) {
 			cases = append(cases, &Case{Ranks: k, Batch: o.settings.Batch / most * k, Weak: true})
 		}
 	}
-	group := algo.GroupOf(o.model)
+	group, least := algo.GroupOf(o.model), algo.LeastBatchOf(o.model)
 	for _, c := range cases {
+		if c.Batch < least { // of weak scaling on few ranks
+			each := (least + c.Ranks - 1) / c.Ranks
+			return nil, cliflag.Usage("--batch %d is a batch of %d on %d of %d ranks, and the losses of --algo %s as they are set want at least %d: want --batch of at least %d", o.settings.Batch, c.Batch, c.Ranks, most, o.settings.Algo, least, most*each)
+		}
 		if each := c.Batch / c.Ranks; each%group != 0 { // of weak scaling as many as of most ranks, whose batch --batch is
 			return nil, cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s takes samples in groups of %d: want a multiple of %d", o.settings.Batch, o.settings.Batch/each, each, o.settings.Algo, group, most*group)
 		}

@@ -87,7 +87,7 @@ func TestFitNamesMethodAndPresets(t *testing.T) {
 		"sm":    "--preset sm-frey, mdsm-mnist",
 		"vages": "--preset vages-frey, vages-mnist",
 	} {
-		s, err := Begin(method, "")
+		s, err := Names{Algo: method}.Begin()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func (s Start) Define(fs *pflag.FlagSet, to *settings.Settings, preset *string) 
 	fs.StringVar(&to.Algo, "algo", s.Method.Name, "training method: "+strings.Join(settings.MethodNames(), ", ")+"; the flags below are those of this one")
 	fs.StringVar(preset, "preset", "", "settings of an experiment of the paper, which other flags change; help lists them")
 	if nets := s.Method.Nets; len(nets) > 0 {
-		fs.StringVar(&to.Net, "net", s.Preset.Net, "networks: "+strings.Join(nets, ", ")+", for pictures of that size, with the settings that the paper uses for them")
+		fs.StringVar(&to.Net, "net", s.Preset.Net, "networks: "+strings.Join(nets, ", ")+", with the settings that the paper uses for them; the flags below are those of these")
 	}
 	fs.StringVar(&to.Split, "split", "train", "split of the data set to train on")
 	fs.BoolVar(&to.Flip, "flip", s.Preset.Flip, "mirror pictures left to right at random")
@@ -41,25 +41,6 @@ func define(fs *pflag.FlagSet, c algo.Config) *setting.Set {
 		}
 	}
 	return own
-}
-
-// Help says where --help has the flags of what algo and preset, the values of these
-// flags, name: a part of the program as cliflag.Within takes it.
-func Help(algo, preset string) string {
-	switch {
-	case preset != "" && preset != PresetHelp:
-		return "--preset " + preset
-	case algo != "":
-		return "--algo " + algo
-	}
-	return ""
-}
-
-// Named reports an --algo that is none, as the empty one: what begins with it has taken
-// another.
-func Named(algo string) error {
-	_, err := settings.Method(algo)
-	return cliflag.AsUsage(err)
 }
 
 // Elsewhere says of an unknown flag which other methods have it; any other error

@@ -37,10 +37,7 @@ func TestPublishedFlagsGoTogether(t *testing.T) {
 
 // accepted reports what is wrong with a preset's settings as flags change them.
 func accepted(preset string, flags map[string]string) error {
-	s, err := Begin("", preset)
-	if net, ok := flags["net"]; ok && err == nil {
-		s, err = s.WithNet(net, true)
-	}
+	s, err := Names{Preset: preset, Net: flags["net"]}.Begin()
 	if err != nil {
 		return err
 	}

@@ -22,11 +22,23 @@ const DefaultSteps = 1000
 // PresetHelp is the --preset that lists them all.
 const PresetHelp = "help"
 
-// Start is what the flags change: a method, and the settings of one of its
-// presets.
+// Names are the values of --algo, --preset and --net, "" for those that are not there. They
+// decide which other flags there are, and what these are without being said.
+type Names struct{ Algo, Preset, Net string }
+
+// PeekNames finds them in a command line before it can be read.
+func PeekNames(args []string) Names {
+	found := Peek(args, []string{"algo", "preset", "net"}, nil)
+	return Names{found["algo"], found["preset"], found["net"]}
+}
+
+// Start is what the other flags change: a method, and the settings of one of its presets.
 type Start struct {
 	Method algo.Method
 	Preset algo.Preset
+	// Help are the flags that chose them, for --help of the others: "--algo lebm --net
+	// lstm", a part of the program as cliflag.Within takes it; "" for none.
+	Help string
 }
 
 // Peek finds the values of some flags in a command line before it can be read:
@@ -58,10 +70,31 @@ func Peek(args, names, switches []string) map[string]string {
 	return found
 }
 
-// Begin is the start that --algo and --preset name: without --preset the
-// method's first preset, and without --algo the method of the preset.
-func Begin(method, preset string) (s Start, err error) {
-	named := preset != "" && preset != PresetHelp
+// Begin is the start that they name: without --preset the first preset of the method that
+// has the networks, and without --algo the method of the preset. Of a preset that is named,
+// --net changes the networks only. A --net of a method that has no choice is left to
+// whoever reads the other flags.
+func (n Names) Begin() (Start, error) {
+	named := n.Preset != "" && n.Preset != PresetHelp
+	s, err := begin(n.Algo, n.Preset, named)
+	if err != nil {
+		return s, err
+	}
+	switch {
+	case named:
+		s.Help = "--preset " + n.Preset
+	case n.Algo != "":
+		s.Help = "--algo " + n.Algo
+	}
+	if n.Net == "" || len(s.Method.Nets) == 0 {
+		return s, nil
+	}
+	s.Help = strings.TrimLeft(s.Help+" --net "+n.Net, " ")
+	return s.withNet(n.Net, named)
+}
+
+// begin is Begin but for the networks. A preset that is not named is not there.
+func begin(method, preset string, named bool) (s Start, err error) {
 	if of := settings.PresetNames(method); named && len(of) > 0 && !slices.Contains(settings.PresetNames(""), preset) {
 		return s, cliflag.Usage("unknown --preset %q: %s (--preset help describes them)", preset, cliflag.OneOf(preset, of))
 	}
@@ -89,12 +122,10 @@ func Begin(method, preset string) (s Start, err error) {
 	return s, nil
 }
 
-// WithNet is s with the networks called net: of a preset that --preset names
-// only they change, and without one the settings are those of the first preset
-// that has them.
-func (s Start) WithNet(net string, named bool) (Start, error) {
-	if !slices.Contains(s.Method.Nets, net) {
-		return s, cliflag.Usage("unknown --net %q: want one of %s", net, strings.Join(s.Method.Nets, ", "))
+// withNet is s with the networks called net.
+func (s Start) withNet(net string, named bool) (Start, error) {
+	if err := s.checkNet(net); err != nil {
+		return s, err
 	}
 	if !named {
 		i := slices.IndexFunc(s.Method.Presets, func(p algo.Preset) bool { return p.Net == net })
@@ -106,6 +137,26 @@ func (s Start) WithNet(net string, named bool) (Start, error) {
 	}
 	s.Preset.Net, s.Preset.Config = net, s.Preset.Config.Clone()
 	return s, s.Preset.Config.(algo.Networked).SetNet(net)
+}
+
+// checkNet reports a --net that is none of the method's.
+func (s Start) checkNet(net string) error {
+	if slices.Contains(s.Method.Nets, net) {
+		return nil
+	}
+	return cliflag.Usage("unknown --net %q: want one of %s", net, strings.Join(s.Method.Nets, ", "))
+}
+
+// Check reports an --algo or a --net, as they were read, that is none, as the empty one: s
+// has another in its place.
+func (s Start) Check(read settings.Settings) error {
+	if _, err := settings.Method(read.Algo); err != nil {
+		return cliflag.AsUsage(err)
+	}
+	if len(s.Method.Nets) == 0 {
+		return nil
+	}
+	return s.checkNet(read.Net)
 }
 
 // ListPresets shows the presets of the method of that name, or of all, a line

@@ -57,17 +57,8 @@ type other struct {
 
 func (e *evaluation) others(ctx context.Context) []other {
 	var all []other
-	if _, ok := e.trained.Model.(algo.Sampler); ok {
-		all = append(all, other{otherSamples, func(use func([]float32, int) error) error {
-			progress := func(done, of int) {
-				e.progress("samples", "transitions/s", int64(done), int64(of), "a smaller --batch, or without "+measureEnergy+" among --measures")
-			}
-			x, err := e.trained.Samples(ctx, e.backend, trained.Modes[e.o.stats], e.o.batch, e.o.seed, "--batch", progress)
-			if err != nil {
-				return err
-			}
-			return use(x.F32(), e.o.batch)
-		}})
+	if s, ok := e.trained.Model.(algo.Sampler); ok {
+		all = append(all, other{otherSamples, e.draws(ctx, s)})
 	}
 	all = append(all, other{otherNoise, e.noise})
 	for _, f := range e.o.ood {
@@ -80,6 +71,28 @@ func (e *evaluation) others(ctx context.Context) []other {
 		}})
 	}
 	return all
+}
+
+// draws feeds --batch samples of the model. They are draws where it tells these from
+// others: means have less energy than any data.
+func (e *evaluation) draws(ctx context.Context, s algo.Sampler) feed {
+	build := s.Sample
+	if d, ok := s.(algo.Drawn); ok {
+		build = d.SampleDrawn
+	}
+	return func(use func(x []float32, n int) error) error {
+		plan, err := build(trained.Modes[e.o.stats], e.o.batch)
+		if err != nil {
+			return err
+		}
+		x, err := e.trained.Draw(ctx, e.backend, trained.Draw{Plan: plan, Seed: e.o.seed, Smaller: "--batch", Each: func(done, of int) {
+			e.progress("samples", "transitions/s", int64(done), int64(of), "a smaller --batch, or without "+measureEnergy+" among --measures")
+		}})
+		if err != nil {
+			return err
+		}
+		return use(x.F32(), e.o.batch)
+	}
 }
 
 // feed feeds the samples of a pass.

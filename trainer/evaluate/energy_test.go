@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"slices"
 	"testing"
@@ -64,6 +65,24 @@ func TestSeedOfEnergies(t *testing.T) {
 	}
 	if len(seen) != 2 {
 		t.Errorf("two seeds have the same samples, of the energies %v", seen)
+	}
+}
+
+// noisy is a toy whose Sample gives means, and which can draw.
+type noisy struct{ toy.Config }
+
+func (n noisy) Sample(nn.Mode, int) (chain.Plan, error) {
+	return chain.Plan{}, errors.New("means are no draws")
+}
+func (n noisy) SampleDrawn(mode nn.Mode, k int) (chain.Plan, error) { return n.Config.Sample(mode, k) }
+
+// They are draws where a model tells these from samples that are means.
+func TestEnergiesOfDraws(t *testing.T) {
+	e := probing(t)
+	e.trained.Model, e.o.stats, e.o.limit = noisy{e.trained.Model.(toy.Config)}, "batch", 10
+	var r report
+	if err := e.energies(t.Context(), &r); err != nil || r.AUROC[0].Against != otherSamples {
+		t.Error(r.AUROC, err)
 	}
 }
 

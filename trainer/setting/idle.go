@@ -40,6 +40,11 @@ func For[T ~string](s *Set, name string, p *T, value T, names ...string) {
 	}, fmt.Sprintf("--%s %s", name, value), names...)
 }
 
+// Useless says whether the setting of that name has no effect beside what the others are.
+func (s *Set) Useless(name string) bool {
+	return slices.ContainsFunc(s.idle, func(i idle) bool { return slices.Contains(i.names, name) && i.to() != "" })
+}
+
 // checkIdle reports the first setting that was changed to no effect.
 func (s *Set) checkIdle() error {
 	for _, i := range s.idle {

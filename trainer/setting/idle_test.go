@@ -22,6 +22,9 @@ func TestIdle(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if got, want := s.Useless("sigma"), tt.objective != "dsm"; got != want || s.Useless("objective") {
+			t.Errorf("%+v: sigma is useless: %v", tt, got)
+		}
 		got := ""
 		if err := s.Finish(); err != nil {
 			got = err.Error()

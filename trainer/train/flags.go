@@ -90,66 +90,54 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 
 // first is what decides which other flags there are.
 type first struct {
-	algo, preset, out string
-	resume            bool
+	chosen.Names
+	out    string
+	resume bool
 }
 
 // peek finds it in a command line.
 func peek(args []string) first {
-	found := chosen.Peek(args, []string{"algo", "preset", "out"}, []string{"resume"})
+	found := chosen.Peek(args, []string{"out"}, []string{"resume"})
 	resume, err := strconv.ParseBool(found["resume"])
-	return first{found["algo"], found["preset"], found["out"], err == nil && resume}
+	return first{chosen.PeekNames(args), found["out"], err == nil && resume}
 }
 
 // resumes says whether the command line goes on with a run, if there is one in its --out.
 func (f first) resumes() bool { return f.resume && f.out != "" }
 
-// parse reads the command line: --algo and --preset first, which decide what
-// other flags there are, then all of it, and again where --net changes the
-// defaults. saved is the run that it goes on with, whose settings are in there; nil
-// for a new one.
+// parse reads the command line: --algo, --preset and --net first, which decide what other
+// flags there are, then all of it. saved is the run that it goes on with, whose settings are
+// in there; nil for a new one.
 func parse(saved *rundir.Config, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	if saved != nil {
 		return parseResumed(saved, args, out)
 	}
 	first := peek(args)
-	at, err := chosen.Begin(first.algo, first.preset)
+	at, err := first.Begin()
 	if err != nil {
 		return nil, nil, err
 	}
-	o, fs, err := parseNew(at, first, args, out)
-	return o, fs, cliflag.Within(chosen.Help(first.algo, first.preset), err)
+	o, fs, err := parseNew(at, first.Algo, args, out)
+	return o, fs, cliflag.Within(at.Help, err)
 }
 
 // parseNew is parse for a run that is not resumed.
-func parseNew(at chosen.Start, first first, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
-	o, fs, err := parseFrom(at, args, out)
-	switch {
-	case err != nil:
+func parseNew(at chosen.Start, method string, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
+	o.define(fs, at)
+	if err := chosen.Elsewhere(at.Method.Name, program(o.own.All()).Parse(fs, args, out)); err != nil {
 		return nil, nil, err
-	case chosen.Named(o.settings.Algo) != nil:
-		return nil, nil, chosen.Named(o.settings.Algo)
+	}
+	if err := at.Check(o.settings); err != nil {
+		return nil, nil, err
+	}
+	switch {
 	case o.preset == chosen.PresetHelp:
-		return nil, nil, chosen.ListPresets(first.algo, out)
+		return nil, nil, chosen.ListPresets(method, out)
 	case o.preset != "" && !fs.Changed("data"):
 		return nil, nil, cliflag.Usage("--preset %s needs --data: the directory that mkshards made, or built-in data: synth for pictures, checkerboard or gauss for points", o.preset)
 	}
-	if fs.Changed("net") {
-		if at, err = at.WithNet(o.settings.Net, o.preset != ""); err != nil {
-			return nil, nil, err
-		}
-		if o, fs, err = parseFrom(at, args, out); err != nil {
-			return nil, nil, err
-		}
-	}
 	return o, fs, o.complete()
-}
-
-// parseFrom reads args into new options whose defaults are those of at.
-func parseFrom(at chosen.Start, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
-	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
-	o.define(fs, at)
-	return o, fs, chosen.Elsewhere(at.Method.Name, program(o.own.All()).Parse(fs, args, out))
 }
 
 // complete makes the settings of the flags and reports the first mistake that
@@ -162,10 +150,18 @@ func (o *options) complete() error {
 	if o.how.Precision != device.F32 {
 		o.settings.Precision = o.how.Precision
 	}
-	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, o.how.Check, o.checkScores, o.fixBits} {
+	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, o.checkBatch, o.how.Check, o.checkScores, o.fixBits} {
 		if err := check(); err != nil {
 			return cliflag.AsUsage(err)
 		}
+	}
+	return nil
+}
+
+// checkBatch reports a batch that the method's losses find too small on any number of ranks.
+func (o *options) checkBatch() error {
+	if least := algo.LeastBatchOf(o.model); o.settings.Batch < least {
+		return fmt.Errorf("want --batch of at least %d for the losses of --algo %s as they are set, got %d", least, o.settings.Algo, o.settings.Batch)
 	}
 	return nil
 }

@@ -53,13 +53,13 @@ func instead(o *options) string {
 	return lower
 }
 
-// rates are the flags of the learning rates that are in use: where one may be 0, that
-// means that another takes its place.
+// rates are the flags of the learning rates that are in use: another setting may leave one
+// without effect, and where one may be 0, that means that another takes its place.
 func rates(own *setting.Set) []string {
 	var flags []string
 	for _, s := range own.All() {
 		rate := s.Name == "lr" || strings.HasPrefix(s.Name, "lr-") || strings.HasSuffix(s.Name, "-lr")
-		if rate && s.Name != "lr-decay" && s.String() != "0" {
+		if rate && s.Name != "lr-decay" && s.String() != "0" && !own.Useless(s.Name) {
 			flags = append(flags, "--"+s.Name)
 		}
 	}

@@ -112,6 +112,14 @@ func TestSteadierSettingIsNamed(t *testing.T) {
 	}
 }
 
+// TestRatesInUse: a learning rate that another setting leaves without effect is no advice.
+func TestRatesInUse(t *testing.T) {
+	o := model(t, "--algo lebm --prior gaussian")
+	if got := instead(o); got != "a lower --lr-generator" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestJumpIsLogged: it is in the log of rank 0, too.
 func TestJumpIsLogged(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "a")
@@ -129,7 +137,7 @@ func TestJumpIsLogged(t *testing.T) {
 func TestRates(t *testing.T) {
 	for _, m := range settings.Methods() {
 		for _, p := range m.Presets {
-			at, err := chosen.Begin(m.Name, p.Name)
+			at, err := chosen.Names{Algo: m.Name, Preset: p.Name}.Begin()
 			if err != nil {
 				t.Fatal(err)
 			}

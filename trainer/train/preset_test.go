@@ -11,6 +11,8 @@ import (
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/setting"
+	"ebtrain/trainer/settings"
 )
 
 func model(t *testing.T, args string) *options {
@@ -74,6 +76,39 @@ func TestNets(t *testing.T) {
 	}
 }
 
+// --net decides which other flags there are, wherever it stands: all settings of the networks
+// that it chooses can be said, and --help shows what is used without them.
+func TestSettingsOfNets(t *testing.T) {
+	for _, m := range settings.Methods() {
+		for _, net := range m.Nets {
+			at, err := chosen.Names{Algo: m.Name, Net: net}.Begin()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var own setting.Set
+			at.Preset.Config.Clone().Settings(&own)
+			for _, s := range own.All() {
+				args := []string{"--out", "a", "--algo", m.Name, "--" + s.Name + "=" + s.String(), "--net", net}
+				if o, _, err := parse(nil, args, io.Discard); err != nil || o.settings.Net != net || !reflect.DeepEqual(o.model, at.Preset.Config) {
+					t.Errorf("%v: %v", args, err)
+				}
+			}
+		}
+	}
+	for args, want := range map[string]string{
+		"--net resnet32 --help":                        "(default hinge)",
+		"--algo sngan --net resnet128 --help":          "(default constant)",
+		"--algo lebm --net lstm --help":                "--embed int",
+		"--help --net svhn --preset lebm-snli":         "--ngf int",
+		"--preset lebm-svhn --data x --net svhn -help": "--ngf int",
+	} {
+		var out strings.Builder
+		if _, _, err := parse(nil, strings.Fields(args), &out); !errors.Is(err, cliflag.ErrHelp) || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %v, and no %q in\n%s", args, err, want, out.String())
+		}
+	}
+}
+
 // The switches reach the model.
 func TestSwitches(t *testing.T) {
 	for _, tt := range []struct {
@@ -120,6 +155,9 @@ func TestModelRefuses(t *testing.T) {
 		{"--algo lebm --embed 4", "--embed is a setting of --preset lebm-snli, "},
 		{"--algo cd --nothing 3", "unknown flag --nothing"},
 		{"--algo=", `unknown --algo "": this build has bidvl`},
+		{"--net=", `unknown --net "": want one of conv32`},
+		{"--net", "--net needs a value: want text"},
+		{"--algo lebm --net conv32", `unknown --net "conv32": want one of svhn`},
 		{"--preset bism-frey --net conv32", "--net is a setting of --algo bidvl, lebm, vae or sngan, and --algo bism has none of that name"},
 		{"--algo sm --preset bism-frey", "--preset: bism-frey is a preset of --algo bism, not of sm"},
 		{"--latent-term x", `unknown --latent-term "x": want offset, not-offset or none`},
@@ -134,6 +172,9 @@ func TestModelRefuses(t *testing.T) {
 		{"--latent-weight 0", "a latent weight of 0 leaves the latent term out"},
 		{"--net resnet32 --width 0", "want --width of at least 1"},
 		{"--data x --preset bidvl-celeba128 --net conv64", "the hinge loss pushes energies"},
+		{"--preset bism-board-dsm --objective mdsm --data checkerboard --batch 1", "want --batch of at least 2 for the losses of --algo bism as they are set, got 1"},
+		{"--preset mdsm-mnist --data x --batch 1", "want --batch of at least 2 for the losses of --algo sm"},
+		{"--preset vages-mnist --data x --batch 1", "want --batch of at least 2 for the losses of --algo vages"},
 		{"--undecoupled --net resnet32", "the undecoupled model needs"},
 	} {
 		o, _, err := parse(nil, strings.Fields("--out a "+tt.args), io.Discard)

@@ -3,7 +3,7 @@
 //
 // Of a method, it tests that presets fit the data that they are published with,
 // that settings and JSON give back what they were given, and that a clone shares
-// nothing. Of a model, at tiny sizes: the inputs and the report of its step; that
+// nothing. Of a model, at tiny sizes: that each setting has an effect or is refused; the inputs and the report of its step; that
 // 1, 2 and 4 ranks agree, in float64, and have equal bits with virtual shards; that a step
 // that was planned for the cpu does what its graph says;
 // that a run that is resumed is the one that was not interrupted; and of each
@@ -40,6 +40,7 @@ func Run(t *testing.T, m algo.Method, published map[string]data.Schema, cases ..
 			if one.Model == nil {
 				one.Model = one.Config.Clone().Model()
 				t.Run("rates decay", func(t *testing.T) { fails(t, decays(t.Context(), one.Config)) })
+				t.Run("settings have effects", func(t *testing.T) { fails(t, effective(m, one.Config)) })
 			}
 			r := newRig(t.Context(), one.Model)
 			fails(t, sameVariables(one.Model, r.batch()))

@@ -45,6 +45,14 @@ func capabilities(m algo.Model) (all []capability) {
 			})
 		})
 	}
+	if s, ok := m.(algo.Drawn); ok {
+		add("samples that are draws", func(u user) error {
+			return eachMode(func(mode nn.Mode) error {
+				plan, err := s.SampleDrawn(mode, samples)
+				return u.draws(plan, err, u.pictures(), nothing)
+			})
+		})
+	}
 	if s, ok := m.(algo.Primed); ok {
 		add("samples without the prior", func(u user) error {
 			return eachMode(func(mode nn.Mode) error {

@@ -242,6 +242,43 @@ func TestWrongConfigs(t *testing.T) {
 	expect(t, "a preset of no method", names(m, some), "any: want toy, or a kind of it")
 }
 
+// silent is a config with a setting that is kept and changes nothing.
+type silent struct {
+	toy.Config
+	Kept int
+}
+
+func (c *silent) Clone() algo.Config { d := *c; return &d }
+
+func (c *silent) Settings(s *setting.Set) {
+	c.Config.Settings(s)
+	s.Int("kept", &c.Kept, 0, 9, "is of no use")
+}
+
+// refusing is one that says so.
+type refusing struct{ silent }
+
+func (c *refusing) Clone() algo.Config { d := *c; return &d }
+
+func (c *refusing) Settings(s *setting.Set) {
+	c.silent.Settings(s)
+	s.While(func() bool { return true }, "toys", "another method", "kept")
+}
+
+func TestSettingsWithoutEffect(t *testing.T) {
+	c := good()
+	for name, tt := range map[string]struct {
+		config algo.Config
+		want   string
+	}{
+		"settings with effects": {&c, ""},
+		"a setting without":     {&silent{good(), 0}, "--kept 1: it is taken, and changes nothing"},
+		"a setting refused":     {&refusing{silent{good(), 0}}, ""},
+	} {
+		expect(t, name, effective(toy.Method(), tt.config), tt.want)
+	}
+}
+
 func expect(t *testing.T, name string, err error, want string) {
 	t.Helper()
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

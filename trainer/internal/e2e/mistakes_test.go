@@ -54,7 +54,7 @@ var mistakes = []mistake{
 	{"batch of pairs", "", "ddplaunch -nproc 2 train --out z --preset vages-ksd-board --data checkerboard --batch 6", 2, `^--batch 6 gives each of 2 ranks 3 samples, and --algo vages takes samples in groups of 2: want a multiple of 4`},
 	{"latents that know no picture", "", "train --out z --preset lebm-svhn --data synth --posterior-steps 0", 2, `^want --posterior-steps of at least 1, got 0`},
 	{"a prior's chain of no steps", "", "train --out z --preset lebm-svhn --data synth --prior-steps 0", 2, `^--prior-steps 0 leaves the samples of the EBM prior at N\(0, I\): take at least 1, or say --prior gaussian`},
-	{"a chain of a prior that has none", "", "train --out z --preset lebm-svhn --data synth --prior gaussian --prior-steps 80", 2, `^--prior-steps 80 is of the energy, which --prior gaussian has not: leave it out, or say --prior ebm`},
+	{"a chain of a prior that has none", "", "train --out z --preset lebm-svhn --data synth --prior gaussian --prior-steps 80", 2, `^--prior-steps 80 is of no use to --prior gaussian: leave it out, or say --prior ebm`},
 	{"no latents", "", "train --out z --preset lebm-svhn --data synth --latent 0", 2, `^want --latent of at least 1, got 0`},
 	{"a chain of no step size", "", "train --out z --preset lebm-svhn --data synth --posterior-step-size 0", 2, `^want --posterior-step-size above 0.*, got 0`},
 	{"no GPU", "EBTRAIN_CUDA_LIBS=-", "train --out z --device cuda", 1, `^--device cuda: this machine has no NVIDIA driver: .*: use --device cpu, or auto`},

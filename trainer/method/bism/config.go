@@ -55,6 +55,9 @@ func (c *Config) Clone() algo.Config {
 // ScoreLosses says that the upper loss is of scores.
 func (c *Config) ScoreLosses() bool { return true }
 
+// LeastBatch has room for a grid of noise levels.
+func (c *Config) LeastBatch() int { return c.Objective.LeastBatch() }
+
 // upperRate is the learning rate of θ.
 func (c Config) upperRate() optim.Schedule {
 	return c.Rate()

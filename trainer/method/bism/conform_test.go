@@ -11,6 +11,7 @@ func TestConforms(t *testing.T) {
 		tinyUnits(func(c *Config) { c.LowerSteps, c.Unroll = 0, 2 }),
 		tinyNetworks(func(c *Config) { c.LowerSteps, c.Unroll = 1, 1 }),
 		tinyNetworks(func(c *Config) { c.LowerSteps, c.Unroll, c.Inner = 2, 0, SGD }),
+		tinyNetworks(func(c *Config) { c.LowerSteps, c.Unroll = 0, 0 }),
 	}
 	for _, rule := range rules() {
 		configs = append(configs, tinyUnits(func(c *Config) { c.LowerSteps, c.Unroll, c.Inner = 2, 2, rule }))

@@ -1,6 +1,7 @@
 package bism
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -127,6 +128,31 @@ func TestBadSettings(t *testing.T) {
 		err := algotest.Given(preset(t, tt.preset), map[string]string{tt.name: tt.text})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("--%s %s: got %v, want one line with %q", tt.name, tt.text, err, tt.want)
+		}
+	}
+}
+
+// What another model or a lower level without steps has no use for is refused where it was
+// changed. A GRBM needs the divergence that it can minimise, whatever the preset has.
+func TestOfNoUse(t *testing.T) {
+	const none = " is of no use to --lower-steps 0 with --unroll 0: leave it out, or say --lower-steps 1 or more"
+	for _, tt := range []struct {
+		preset string
+		given  map[string]string
+		want   string // "" if it is accepted
+	}{
+		{"bism-mnist", map[string]string{"temperature": "5"}, "--temperature 5 is of no use to --model eblvm: leave it out, or say --model grbm"},
+		{"bism-frey", map[string]string{"temperature": "5"}, ""},
+		{"bism-mnist", map[string]string{"lower-steps": "0", "inner": "sgd"}, "--inner sgd" + none},
+		{"bism-mnist", map[string]string{"lower-steps": "0", "inner-lr": "1"}, "--inner-lr 1" + none},
+		{"bism-mnist", map[string]string{"lower-steps": "0", "same-noise": "true"}, "--same-noise true" + none},
+		{"bism-mnist", map[string]string{"lower-steps": "0", "lower": "kl"}, "--lower kl" + none},
+		{"bism-mnist", map[string]string{"lower-steps": "0", "unroll": "1", "inner": "sgd", "inner-lr": "1", "lower": "kl", "same-noise": "true"}, ""},
+		{"bism-mnist", map[string]string{"lower-steps": "0", "model": "grbm", "lower": "kl"}, ""},
+	} {
+		err := algotest.Given(preset(t, tt.preset), tt.given)
+		if got := fmt.Sprint(err); tt.want == "" && err != nil || tt.want != "" && got != tt.want {
+			t.Errorf("%s, %v: %v, want %q", tt.preset, tt.given, err, tt.want)
 		}
 	}
 }

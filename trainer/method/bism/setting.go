@@ -31,6 +31,17 @@ func (c *Config) Settings(s *setting.Set) {
 	setting.Word(s, "inner", &c.Inner, rules(), "optimiser of the lower level: adam, or sgd (plain descent)")
 	s.Float("inner-lr", &c.InnerLR, setting.AtLeast0, "learning rate of the posterior; 0 is that of --lr")
 
-	setting.For(s, "model", &c.Net.Kind, latent.EBLVM, "sample-share")
 	s.Then(c.validateSettings)
+	c.idle(s)
+}
+
+// idle says what has no effect: of another model, and of a lower level without steps. What a
+// GRBM may need changed in a deep preset, --lower, is Validate's.
+func (c *Config) idle(s *setting.Set) {
+	setting.For(s, "model", &c.Net.Kind, latent.EBLVM, "sample-share")
+	setting.For(s, "model", &c.Net.Kind, latent.GRBM, "temperature")
+	none := func() bool { return c.LowerSteps+c.Unroll == 0 }
+	const to, instead = "--lower-steps 0 with --unroll 0", "--lower-steps 1 or more"
+	s.While(none, to, instead, "same-noise", "inner", "inner-lr")
+	s.While(func() bool { return none() && c.Net.Kind == latent.EBLVM }, to, instead, "lower")
 }

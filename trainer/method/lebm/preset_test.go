@@ -140,7 +140,7 @@ func TestSettings(t *testing.T) {
 	// What a fixed prior has no use for is not taken, but at its usual value.
 	for name, text := range map[string]string{"prior-steps": "5", "prior-step-size": "0.25", "nef": "9", "lr-energy": "0.02"} {
 		fixed := published(SVHN)
-		want := "--" + name + " " + text + " is of the energy, which --prior gaussian has not"
+		want := "--" + name + " " + text + " is of no use to --prior gaussian: leave it out, or say --prior ebm"
 		if err := algotest.Given(&fixed, map[string]string{"prior": "gaussian", name: text}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}

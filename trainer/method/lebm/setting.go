@@ -1,7 +1,6 @@
 package lebm
 
 import (
-	"errors"
 	"fmt"
 
 	"ebtrain/trainer/setting"
@@ -41,7 +40,8 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("beta1", &c.Generator.Beta1, setting.Moment, "Adam's beta1")
 	s.Float("beta2", &c.Generator.Beta2, setting.Moment, "Adam's beta2")
 	s.Float("lr-decay", &c.Generator.Decay, setting.Factor, "factor on the learning rates after each epoch")
-	s.Then(func() error { return errors.Join(cool(usual), c.ofNoUse(usual)) })
+	setting.For(s, "prior", &c.Prior, EBM, "prior-steps", "prior-step-size", "nef", "lr-energy")
+	s.Then(func() error { return cool(usual) })
 	s.Then(func() error {
 		c.Energy.Beta1, c.Energy.Beta2, c.Energy.Decay = c.Generator.Beta1, c.Generator.Beta2, c.Generator.Decay
 		return nil
@@ -64,25 +64,4 @@ func (c *Config) anneal(s *setting.Set) func(usual Config) error {
 		}
 		return nil
 	}
-}
-
-// ofNoUse reports what was changed of an energy that there is not.
-func (c *Config) ofNoUse(usual Config) error {
-	if c.Prior != Gaussian {
-		return nil
-	}
-	for _, one := range []struct {
-		name     string
-		got, was any
-	}{
-		{"prior-steps", c.PriorChain.Steps, usual.PriorChain.Steps},
-		{"prior-step-size", c.PriorChain.Size, usual.PriorChain.Size},
-		{"nef", c.Net.NEF, usual.Net.NEF},
-		{"lr-energy", c.Energy.LR, usual.Energy.LR},
-	} {
-		if one.got != one.was {
-			return fmt.Errorf("--%s %v is of the energy, which --prior gaussian has not: leave it out, or say --prior ebm", one.name, one.got)
-		}
-	}
-	return nil
 }

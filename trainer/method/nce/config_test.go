@@ -75,9 +75,9 @@ var (
 // Each setting changes what it is called, and nothing else.
 func TestSettings(t *testing.T) {
 	got, want := board(false), board(true)
-	want.Machine.Hidden, want.PosteriorSteps, want.NoiseLatents, want.Temperature = 9, 0, 1, 0.5
+	want.Machine.Hidden, want.PosteriorSteps, want.NoiseLatents, want.Temperature = 9, 7, 1, 0.5
 	want.Adam.LR, want.Adam.Beta1, want.Adam.Beta2 = 0.01, 0.5, 0.25
-	given := map[string]string{"hidden": "9", "variational": "true", "posterior-steps": "0", "noise-latents": "1", "temperature": "0.5",
+	given := map[string]string{"hidden": "9", "variational": "true", "posterior-steps": "7", "noise-latents": "1", "temperature": "0.5",
 		"lr": "0.01", "beta1": "0.5", "beta2": "0.25"}
 	if err := algotest.Given(got, given); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)

@@ -91,6 +91,7 @@ func (c *Config) Settings(s *setting.Set) {
 	c.Adam.Settings(s)
 
 	s.While(func() bool { return !c.Variational }, "NCE, which has no posterior", "--variational", "posterior-steps", "noise-latents", "temperature")
+	s.While(func() bool { return c.PosteriorSteps == 0 }, "--posterior-steps 0", "--posterior-steps 1 or more", "temperature")
 }
 
 // Fit takes pictures of any size as vectors, unless the config has sizes.

@@ -68,6 +68,9 @@ func (c *Config) Clone() algo.Config {
 // ScoreLosses says that all losses are of scores.
 func (c *Config) ScoreLosses() bool { return true }
 
+// LeastBatch has room for a grid of noise levels.
+func (c *Config) LeastBatch() int { return c.Objective.LeastBatch() }
+
 func (n Net) grbm() grbm.Size { return grbm.Size{Visible: n.C * n.H * n.W, Hidden: n.Hidden} }
 
 func (n Net) trunk() eblvm.Trunk {

@@ -82,6 +82,9 @@ func (c *Config) Clone() algo.Config {
 // ScoreLosses says that the upper loss is of scores.
 func (c *Config) ScoreLosses() bool { return true }
 
+// LeastBatch has room for a grid of noise levels.
+func (c *Config) LeastBatch() int { return c.Objective.LeastBatch() }
+
 // Group is 2 where samples are compared in pairs.
 func (c *Config) Group() int {
 	if c.Objective == KSD {

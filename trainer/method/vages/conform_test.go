@@ -16,6 +16,7 @@ func TestConforms(t *testing.T) {
 	cases := map[string]Config{
 		"deep":            tinyNetworks(func(c *Config) { c.LowerSteps = 1 }),
 		"deep, scores":    tinyNetworks(func(c *Config) { c.LowerSteps, c.Surrogate, c.ControlVariate = 1, Scores, true }),
+		"deep, no steps":  tinyNetworks(func(c *Config) { c.LowerSteps = 0 }),
 		"product":         tinyUnits(func(c *Config) { c.Surrogate, c.Particles = Product, 3 }),
 		"no posterior":    tinyUnits(func(c *Config) { c.LowerSteps = 0 }),
 		"no covariance":   tinyUnits(func(c *Config) { c.WithoutCovariance, c.Particles = true, 1 }),

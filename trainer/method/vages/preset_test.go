@@ -169,6 +169,7 @@ func TestOfNoUse(t *testing.T) {
 		{run, map[string]string{"particles": "9"}},
 		{frey(), map[string]string{"estimator": "exact", "particles": "2", "lower-steps": "5"}},
 		{mnist(), map[string]string{"model": "grbm", "estimator": "exact", "lower": "kl", "refine-steps": "0"}}, // which such a machine needs
+		{mnist(), map[string]string{"model": "grbm", "lower-steps": "0", "lower": "kl", "refine-steps": "0"}},
 	} {
 		if err := algotest.Given(tt.c, tt.given); err != nil {
 			t.Errorf("%v: %v", tt.given, err)
@@ -190,6 +191,8 @@ func TestOfNoUseToParts(t *testing.T) {
 		{mnist(), map[string]string{"refine-rate": "2"}, ""},
 		{frey(), map[string]string{"without-covariance": "true", "surrogate": "scores"}, "--surrogate scores is of no use to --without-covariance"},
 		{frey(), map[string]string{"lower-steps": "0", "posterior-lr": "2"}, "--posterior-lr 2 is of no use to --lower-steps 0"},
+		{mnist(), map[string]string{"lower-steps": "0", "lower": "kl"}, "--lower kl is of no use to --lower-steps 0"},
+		{mnist(), map[string]string{"temperature": "5"}, "--temperature 5 is of no use to --model eblvm"},
 		{frey(), map[string]string{"width": "2"}, "--width 2 is of no use to --model grbm"},
 		{frey(), map[string]string{"sample-share": "0.5"}, "--sample-share 0.5 is of no use to --model grbm"},
 		{frey(), map[string]string{"schedule-steps": "5"}, "--schedule-steps 5 is of no use to --schedule constant"},

@@ -51,6 +51,7 @@ func (c *Config) Settings(s *setting.Set) {
 // preset, --lower and --refine-steps, is Validate's.
 func (c *Config) idle(s *setting.Set) {
 	setting.For(s, "model", &c.Net.Kind, latent.EBLVM, "sample-share")
+	setting.For(s, "model", &c.Net.Kind, latent.GRBM, "temperature")
 	setting.For(s, "objective", &c.Objective, KSD, "bandwidth")
 	setting.For(s, "estimator", &c.Estimator, Variational,
 		"surrogate", "without-covariance", "control-variate", "refine-rate", "refine-noise", "temperature", "lower-steps", "posterior-lr")
@@ -58,4 +59,5 @@ func (c *Config) idle(s *setting.Set) {
 	s.While(func() bool { return c.Refine.Steps == 0 }, "--refine-steps 0", "--refine-steps 1 or more", "refine-rate", "refine-noise")
 	s.While(func() bool { return c.WithoutCovariance }, "--without-covariance", "--without-covariance=false", "surrogate")
 	s.While(func() bool { return c.LowerSteps == 0 }, "--lower-steps 0", "--lower-steps 1 or more", "posterior-lr")
+	s.While(func() bool { return c.LowerSteps == 0 && c.Net.Kind == latent.EBLVM }, "--lower-steps 0", "--lower-steps 1 or more", "lower")
 }

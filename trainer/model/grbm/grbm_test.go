@@ -184,6 +184,7 @@ func TestMachineGraphs(t *testing.T) {
 // A machine is everything that evaluation looks for in a normalised model.
 var (
 	_ algo.Sampler      = Machine{}
+	_ algo.Drawn        = Machine{}
 	_ algo.Energetic    = Machine{}
 	_ algo.Normalised   = Machine{}
 	_ algo.Scored       = Machine{}

@@ -14,10 +14,15 @@ const sweeps = 1000
 // Sample starts n chains from v uniform on [0, 1], makes 1,000 Gibbs sweeps, and
 // gives the means E[v|h] of the last, as papers show pictures [ALGORITHMS.md §2.2].
 // Of points it gives the last v: their means are as few as there are h.
-func (m Machine) Sample(_ nn.Mode, n int) (chain.Plan, error) { return m.gibbs(n, sweeps) }
+func (m Machine) Sample(_ nn.Mode, n int) (chain.Plan, error) {
+	return m.gibbs(n, sweeps, m.points())
+}
 
-// gibbs is Sample with that many sweeps, at least 1.
-func (m Machine) gibbs(n, sweeps int) (chain.Plan, error) {
+// SampleDrawn is Sample, but gives the last v of pictures, too.
+func (m Machine) SampleDrawn(_ nn.Mode, n int) (chain.Plan, error) { return m.gibbs(n, sweeps, true) }
+
+// gibbs makes that many sweeps, at least 1, and gives the last v drawn, or its mean.
+func (m Machine) gibbs(n, sweeps int, drawn bool) (chain.Plan, error) {
 	v := chain.Var("gibbs.v", m.floats(n, m.Visible))
 	last := chain.Var("gibbs.last", graph.Type{DType: v.Type.DType, Shape: m.batch(n)})
 	s := stages{machine: m}
@@ -31,7 +36,7 @@ func (m Machine) gibbs(n, sweeps int) (chain.Plan, error) {
 	s.add("last", 1, nil, func(c *nn.Context, g Gibbs) {
 		h := g.Hidden(c, 0, c.Var(v.Name, v.Type))
 		x := g.Mean(c, h)
-		if m.points() {
+		if drawn {
 			x = g.Visible(c, 1, h)
 		}
 		c.Assign(c.Var(last.Name, last.Type), m.pictures(c, x))

@@ -2,6 +2,7 @@ package grbm
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,12 +75,12 @@ func TestSampleAgainstLoops(t *testing.T) {
 		mean, _ := y.given(y.hidden(v, named(sweeps, i, 0, 4, philox.Name.Uniform), 1))
 		want = append(want, mean...)
 	}
-	plan, err := m.gibbs(n, sweeps)
+	plan, err := m.gibbs(n, sweeps, m.points())
 	near(t, "samples", y.run(t, plan, err), want, 1e-12)
 	if got := plan.Vars[1].Type.Shape; got != graph.D(n, 1, 2, 3) {
 		t.Errorf("samples are %v", got)
 	}
-	plan, err = m.gibbs(n-1, sweeps)
+	plan, err = m.gibbs(n-1, sweeps, false)
 	near(t, "fewer samples", y.run(t, plan, err), want[:(n-1)*6], 1e-12)
 	m.Picture = graph.D(1, 1, 6)
 	for i := range n {
@@ -89,7 +90,7 @@ func TestSampleAgainstLoops(t *testing.T) {
 		}
 		copy(want[6*i:], v)
 	}
-	plan, err = m.gibbs(n, sweeps)
+	plan, err = m.gibbs(n, sweeps, m.points())
 	near(t, "points", y.run(t, plan, err), want, 1e-12)
 	plan, err = m.Sample(nn.Eval, n)
 	if err != nil {
@@ -111,6 +112,61 @@ func TestPoints(t *testing.T) {
 			t.Errorf("%v are points: %v", shape, got)
 		}
 	}
+}
+
+// Draws of the model have the free energies of exact ones, h from all its states and v of
+// it. Means of v, of which papers make pictures, have none of the noise and lie below all.
+func TestFreeEnergiesOfDraws(t *testing.T) {
+	const n, sweeps = 200, 20
+	y := newToy(64, 4)
+	for i := range y.w {
+		y.w[i] *= 0.1 // the states of h are near enough for few sweeps
+	}
+	m := y.machine()
+	m.Picture = graph.D(1, 8, 8)
+	exact := y.exact(n)
+	for _, tt := range []struct {
+		name        string
+		plan        func(nn.Mode, int) (chain.Plan, error)
+		least, most float64 // of the AUROC, whose standard error is 0.03 where it is 0.5
+	}{{"draws", m.SampleDrawn, 0.4, 0.6}, {"means", m.Sample, 0, 0.01}} {
+		plan, err := tt.plan(nn.Eval, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Stages[1].Times = sweeps
+		var told float64
+		for v := range slices.Chunk(y.run(t, plan, nil), 64) {
+			free := y.free(v)
+			for _, e := range exact {
+				if e < free {
+					told += 1.0 / n / n
+				}
+			}
+		}
+		if told < tt.least || told > tt.most {
+			t.Errorf("%s are above exact draws with probability %.4f, want from %v to %v", tt.name, told, tt.least, tt.most)
+		}
+	}
+}
+
+// exact are the free energies of n draws from the machine: as many of each state of h as it
+// has a share in the density, and v of each.
+func (y toy) exact(n int) (free []float64) {
+	var total float64
+	for _, h := range y.states() {
+		_, weight := y.given(h)
+		total += weight
+	}
+	noise, below := ddptest.Noise(6, n*len(y.b)), 0.0
+	for _, h := range y.states() {
+		_, weight := y.given(h)
+		below += weight / total
+		for float64(len(free))+0.5 < below*float64(n) {
+			free = append(free, y.free(y.visible(h, noise[len(free)*len(y.b):][:len(y.b)])))
+		}
+	}
+	return free
 }
 
 // What is wrong with a stage is the plan's error.

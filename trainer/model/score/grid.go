@@ -43,10 +43,13 @@ func (g Grid) Validate() error {
 	return errors.Join(errs...)
 }
 
+// leastOfGrid are the samples of a global batch that has both ends of a grid.
+const leastOfGrid = 2
+
 // Check says that a global batch is too small for the grid.
 func (g Grid) Check(batch int) error {
-	if batch < 2 {
-		return fmt.Errorf("the noise levels from %v to %v are spread over the global batch, and a batch of %d has no room for both ends: take a --batch of at least 2", g.Least, g.Most, batch)
+	if batch < leastOfGrid {
+		return fmt.Errorf("the noise levels from %v to %v are spread over the global batch, and a batch of %d has no room for both ends: take a --batch of at least %d", g.Least, g.Most, batch, leastOfGrid)
 	}
 	return nil
 }

@@ -14,6 +14,15 @@ const (
 	MDSM Objective = "mdsm" // denoising at a grid of noise levels
 )
 
+// LeastBatch is how many samples the global batch has at least: of MDSM one for each end of
+// the grid of noise levels.
+func (o Objective) LeastBatch() int {
+	if o == MDSM {
+		return leastOfGrid
+	}
+	return 1
+}
+
 // Of is the noise level of what the score is matched to under o, which a sampler's last
 // step takes away: none where it is that of the data themselves.
 func (n Noise) Of(o Objective) float64 {
