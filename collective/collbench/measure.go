@@ -132,7 +132,7 @@ func (t table) finish(p place, opt options, r cost.Report, told *foretold) error
 // writable says, before all is measured, whether the report can be written. It leaves
 // nothing where there is nothing: what is measured may fail, or be stopped.
 func writable(file string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err == nil {
 		err = errors.Join(f.Close(), os.Remove(file))
 	} else if errors.Is(err, fs.ErrExist) {

@@ -198,7 +198,7 @@ func (r Report) Write(file string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(text, '\n'), 0o644)
+	return os.WriteFile(file, append(text, '\n'), 0o666)
 }
 
 // Read is the report in a file. One of another version is an error.

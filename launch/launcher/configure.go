@@ -125,7 +125,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 
 // makeFolder makes path, and what it lies in. The error does not say path.
 func makeFolder(path string) error {
-	err := os.MkdirAll(path, 0o755)
+	err := os.MkdirAll(path, 0o777)
 	at, ok := errors.AsType[*fs.PathError](err)
 	switch {
 	case !ok:

@@ -67,14 +67,14 @@ func (a *agent) keepError(c *rendezvous.Cause) error {
 	if path := a.cfg.Output.errorPath(c.Rank); path != "" && c.Rank >= 0 {
 		if own, ok := readError(path, failed(c, time.Now()).Message.Code); ok {
 			text = own
-		} else if err := os.WriteFile(path, text, 0o644); err != nil {
+		} else if err := os.WriteFile(path, text, 0o666); err != nil {
 			return fmt.Errorf("error file of rank %d: %w", c.Rank, err)
 		}
 	}
 	if a.cfg.ErrorFile == "" {
 		return nil
 	}
-	if err := os.WriteFile(a.cfg.ErrorFile, text, 0o644); err != nil {
+	if err := os.WriteFile(a.cfg.ErrorFile, text, 0o666); err != nil {
 		return fmt.Errorf("%s: %w", ErrorFileVar, err)
 	}
 	return nil

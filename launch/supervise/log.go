@@ -50,7 +50,7 @@ func openLog(dir string, rank int, until time.Time, say func(text string)) (*log
 	l := &logFile{opened: make(chan struct{}), say: say}
 	l.out = outlet.New(l)
 	go func() {
-		l.f, l.err = os.OpenFile(filepath.Join(dir, fmt.Sprintf("rank-%d.out", rank)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		l.f, l.err = os.OpenFile(filepath.Join(dir, fmt.Sprintf("rank-%d.out", rank)), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 		close(l.opened)
 	}()
 	select {

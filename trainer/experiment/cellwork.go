@@ -101,7 +101,7 @@ func (w *work) open(t task) (*bench, error) {
 		}
 	}
 	var err error
-	b.console, err = os.OpenFile(t.Console(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	b.console, err = os.OpenFile(t.Console(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	return b, err
 }
 

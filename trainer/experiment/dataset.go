@@ -188,7 +188,7 @@ func (w *work) makeData(ctx context.Context) error {
 		return err
 	}
 	folder := filepath.Dir(w.data)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	err := w.app.mkshards(ctx, w.o, *w.e.Data, w.tools.mkshards, w.data)

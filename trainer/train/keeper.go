@@ -95,7 +95,7 @@ func apart(ctx context.Context, path string, w *world.World) (own bool, forget f
 	}
 	// A network file system may remember that there was no such directory, until
 	// it is made.
-	if err := os.MkdirAll(path, 0o755); err != nil {
+	if err := os.MkdirAll(path, 0o777); err != nil {
 		return false, forget, fmt.Errorf("--out: %w", err)
 	}
 	_, err = os.Stat(markFile(path, marks[0]))
@@ -121,7 +121,7 @@ func leaveMark(path string) (mark []byte, forget func() error, err error) {
 	mark = make([]byte, 8)
 	rand.Read(mark)
 	file := markFile(path, mark)
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
 		return nil, forget, err
 	}
 	return mark, func() error { return os.Remove(file) }, nil

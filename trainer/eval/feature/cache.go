@@ -72,7 +72,7 @@ func (c Cache) read(file, key string, n int) (quality.Matrix, error) {
 
 // keep writes features into a file.
 func (c Cache) keep(file, key string, m quality.Matrix) error {
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(c.Dir, 0o777); err != nil {
 		return err
 	}
 	return atomicfile.Write(file, func(w io.Writer) error {

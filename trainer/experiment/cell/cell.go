@@ -183,7 +183,7 @@ func read(file, advice string, into any, version *int) (bool, error) {
 // Begin writes cell.json, new or changed.
 func (c Cell) Begin(b Begun) error {
 	b.Format = format
-	if err := os.MkdirAll(c.Dir(), 0o755); err != nil {
+	if err := os.MkdirAll(c.Dir(), 0o777); err != nil {
 		return err
 	}
 	return write(c.begunFile(), b)

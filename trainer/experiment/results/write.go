@@ -14,7 +14,7 @@ import (
 // begun, and are only counted.
 func Write(path string, sheets []*Sheet, others int) error {
 	folder := strings.TrimSuffix(path, filepath.Ext(path))
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return fmt.Errorf("the folder of the plots: %w", err)
 	}
 	p := &page{}
