@@ -46,7 +46,7 @@ type bench struct {
 // measure runs the benchmark on this rank; rank 0 prints.
 func measure(ctx context.Context, o *options, w *world.World, src data.Source, cases []*Case, args []string, out io.Writer) (err error) {
 	b := &bench{o: o, w: w, src: src, groups: map[int]*host.Comm{}, begun: time.Now()}
-	if o.how.Threads, err = device.Threads(device.Config{Threads: o.how.Threads, LocalRanks: w.LocalSize()}); err != nil {
+	if o.how.Threads, err = device.Threads(device.Config{Threads: o.how.Threads, Sharing: w.Sharing()}); err != nil {
 		return err
 	}
 	b.r = &Report{Format: Format, Version: Version, Begun: b.begun.UTC(), Program: cliflag.Version("bench"), Args: args, Seed: o.settings.Seed,

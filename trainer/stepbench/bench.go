@@ -57,7 +57,7 @@ func rank(ctx context.Context, o *options, w *world.World, out io.Writer, show *
 	if err != nil {
 		return err
 	}
-	if o.how.Threads, err = device.Threads(device.Config{Threads: o.how.Threads, LocalRanks: w.LocalSize()}); err != nil {
+	if o.how.Threads, err = device.Threads(device.Config{Threads: o.how.Threads, Sharing: w.Sharing()}); err != nil {
 		return err
 	}
 	backend, err := device.Open(device.Config{Device: o.how.Device, Precision: o.how.Precision, Threads: o.how.Threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(), Graph: o.how.Graph,
