@@ -122,3 +122,15 @@ func TestBenchOfBoundRanks(t *testing.T) {
 		t.Errorf("%d processors, want those of both ranks (%v)", report.Cores, err)
 	}
 }
+
+// TestThreadsOfRanks: without a launcher's OMP_NUM_THREADS, ranks that no one binds share the
+// processors of their host.
+func TestThreadsOfRanks(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	e := s.must("ddplaunch", "-nproc", "2", "sh", "-c", `unset OMP_NUM_THREADS; exec "$@"`, "sh", filepath.Join(s.bin, "bench"), "--net", "conv32", "--width", "4", "--latent", "3", "--batch", "4",
+		"--max-time", "100ms", "--fit-time", "0")
+	if want := fmt.Sprintf(", %d thread(s) a rank; %d processors", max(1, runtime.GOMAXPROCS(0)/2), runtime.NumCPU()); !strings.Contains(e.stdout, want) {
+		t.Errorf("no %q in\n%s", want, e.stdout)
+	}
+}
