@@ -48,7 +48,7 @@ func join(ctx context.Context, opt options, worker env.Worker, environ []string,
 	case !opt.apart:
 		machines = len((&place{host: w.Comm.(*host.Comm)}).leaders())
 	}
-	p := place{Comm: w.Comm, host: w.Comm.(*host.Comm), machines: machines, listenIP: w.Addr(), firstPort: ports.First, lastPort: ports.Last}
+	p := place{Comm: w.Comm, host: w.Comm.(*host.Comm), machines: machines, cores: w.Processors().Count(), listenIP: w.Addr(), firstPort: ports.First, lastPort: ports.Last}
 	if err := measureAll(ctx, p, opt, stdout); err != nil {
 		return w.Fail(err)
 	}
@@ -78,6 +78,7 @@ type place struct {
 	host *host.Comm // the same, or what the Comm is wrapped around
 
 	machines int // that the hosts are on, 0 if that is not known
+	cores    int // that ranks of this machine may use
 
 	// Where streams between hosts may listen; see host.Config.
 	listenIP            string

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -304,7 +305,7 @@ func measureHere(t *testing.T, opt options, wrap func(collective.Comm) collectiv
 			if wrap != nil && c.Rank() == 1 {
 				comm = wrap(c)
 			}
-			errs <- measureAll(t.Context(), place{Comm: comm, host: c, listenIP: loopback}, opt, &out)
+			errs <- measureAll(t.Context(), place{Comm: comm, host: c, cores: runtime.NumCPU(), listenIP: loopback}, opt, &out)
 		}()
 	}
 	var first error

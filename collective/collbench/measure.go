@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"runtime"
 	"slices"
 	"time"
 	"unsafe"
@@ -70,7 +69,7 @@ func measureAll(ctx context.Context, p place, opt options, w io.Writer) (err err
 // unmeasured is the report before anything is measured: of what, where and by whom.
 func unmeasured(p place, opt options) cost.Report {
 	r := cost.Report{Version: cost.Version, Collective: opt.kind.String(), Type: opt.dtype.String(), Op: opt.op.String(), Memory: opt.memory,
-		World: p.Size(), Ranks: p.ranksOnHosts(), Network: "auto", Machines: p.machines, Begun: time.Now().UTC(), Program: cliflag.Version("collbench"), CPUs: runtime.NumCPU(), Load: processors.Load()}
+		World: p.Size(), Ranks: p.ranksOnHosts(), Network: "auto", Machines: p.machines, Begun: time.Now().UTC(), Program: cliflag.Version("collbench"), CPUs: p.cores, Load: processors.Load()}
 	if opt.apart {
 		r.Network = opt.values["network"]
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -87,5 +88,5 @@ func runRank(ctx context.Context, opt options, number string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	return measureAll(ctx, place{Comm: c, host: c, machines: 1, listenIP: at}, opt, os.Stdout)
+	return measureAll(ctx, place{Comm: c, host: c, machines: 1, cores: runtime.NumCPU(), listenIP: at}, opt, os.Stdout)
 }

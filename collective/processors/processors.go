@@ -35,22 +35,62 @@ func Load() float64 {
 // Worked is for how long all processors have worked so far, taken together, or were
 // taken away by who runs this virtual machine.
 func Worked() (time.Duration, error) {
+	return workedBy(worked)
+}
+
+// WorkedOn is Worked of some processors.
+func WorkedOn(on Set) (time.Duration, error) {
+	return workedBy(func(stat string) (time.Duration, error) { return workedOn(stat, on) })
+}
+
+func workedBy(read func(stat string) (time.Duration, error)) (time.Duration, error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return 0, fmt.Errorf("how much the processors have worked: %w", err)
 	}
-	return worked(string(text))
+	return read(string(text))
 }
 
-// worked reads user, nice, system, irq, softirq and steal of the first line of
-// /proc/stat, and leaves out idle and iowait.
+// worked reads the first line of /proc/stat, which is of all processors.
 func worked(stat string) (time.Duration, error) {
 	line, _, _ := strings.Cut(stat, "\n")
 	f := strings.Fields(line)
 	if len(f) < 9 || f[0] != "cpu" {
 		return 0, fmt.Errorf("/proc/stat: want a first line of cpu and 8 numbers, got %q", line)
 	}
-	var sum time.Duration
+	return busy(f)
+}
+
+// workedOn reads the lines of some processors. A container's own /proc/stat (LXCFS) has only the
+// processors that the container may use, under numbers of its own: where one is missing, all of
+// them are meant.
+func workedOn(stat string, on Set) (sum time.Duration, err error) {
+	found := 0
+	for line := range strings.Lines(stat) {
+		f := strings.Fields(line)
+		if len(f) < 9 {
+			continue
+		}
+		number, _ := strings.CutPrefix(f[0], "cpu")
+		cpu, err := strconv.Atoi(number)
+		if err != nil || !on.IsSet(cpu) { // no line of a processor, or of another
+			continue
+		}
+		d, err := busy(f)
+		if err != nil {
+			return 0, err
+		}
+		sum, found = sum+d, found+1
+	}
+	if found < on.Count() {
+		return worked(stat)
+	}
+	return sum, nil
+}
+
+// busy is user, nice, system, irq, softirq and steal of a line of /proc/stat, which leaves out
+// idle and iowait.
+func busy(f []string) (sum time.Duration, err error) {
 	for _, i := range []int{1, 2, 3, 6, 7, 8} {
 		n, err := strconv.ParseInt(f[i], 10, 64)
 		if err != nil {

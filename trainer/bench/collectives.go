@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -70,7 +69,7 @@ func (b *bench) timeGroup(ctx context.Context, g *host.Comm, ranks int, network 
 	var r cost.Report
 	if g != nil {
 		r = cost.Report{Version: cost.Version, Collective: collective.AllReduce.String(), Type: collective.F32.String(), Op: collective.Sum.String(), Memory: "alloc",
-			World: ranks, Network: network, Compute: float64(compute) / 1e3, Begun: time.Now().UTC(), Program: cliflag.Version("bench"), CPUs: runtime.NumCPU(), Load: processors.Load()}
+			World: ranks, Network: network, Compute: float64(compute) / 1e3, Begun: time.Now().UTC(), Program: cliflag.Version("bench"), CPUs: b.r.Cores, Load: processors.Load()}
 		hosts := make([]string, ranks)
 		for i, h := range g.Hosts() {
 			hosts[i] = fmt.Sprint(h)

@@ -1,28 +1,6 @@
 package main
 
-import (
-	"bytes"
-	"context"
-	"os"
-
-	"ebtrain/collective/simulate"
-)
-
-// machine names the machine that this process is on: hosts of one name, such as network
-// namespaces and containers, share its processors. "" if the system does not say.
-func machine() string {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return string(bytes.TrimSpace(text))
-}
-
-// findMachines asks all ranks where they are.
-func (b *bench) findMachines(ctx context.Context) (err error) {
-	b.r.Machines, err = gather(ctx, b.w.Comm, machine())
-	return err
-}
+import "ebtrain/collective/simulate"
 
 // together is how many of the hosts of the first ranks are one machine, if all machines
 // have as many; otherwise 1, as if each were one.

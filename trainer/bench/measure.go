@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
-	"runtime"
 	"time"
 
 	"ebtrain/collective"
@@ -46,12 +45,12 @@ type bench struct {
 // measure runs the benchmark on this rank; rank 0 prints.
 func measure(ctx context.Context, o *options, w *world.World, src data.Source, cases []*Case, args []string, out io.Writer) (err error) {
 	b := &bench{o: o, w: w, src: src, groups: map[int]*host.Comm{}, begun: time.Now()}
-	if o.how.Threads, err = device.Threads(device.Config{Threads: o.how.Threads, LocalRanks: w.LocalSize()}); err != nil {
+	if o.how.Threads, err = device.Threads(device.Config{Threads: o.how.Threads, Sharing: w.Sharing()}); err != nil {
 		return err
 	}
 	b.r = &Report{Format: Format, Version: Version, Begun: b.begun.UTC(), Program: cliflag.Version("bench"), Args: args, Seed: o.settings.Seed,
-		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.how.Threads, Sharded: o.how.ShardMoments, Cores: runtime.NumCPU(), Load: processors.Load(),
-		Hosts: w.Hosts(), Cases: cases}
+		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.how.Threads, Sharded: o.how.ShardMoments, Cores: w.Processors().Count(), Load: processors.Load(),
+		Hosts: w.Hosts(), Machines: w.Machines(), Cases: cases}
 	defer func() { err = errors.Join(err, b.close()) }()
 	if err := b.prepare(ctx); err != nil {
 		return err
@@ -97,9 +96,6 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 			}
 		}
 		c.OnHosts = onHosts(b.r.Hosts[:c.Ranks])
-	}
-	if err := b.findMachines(ctx); err != nil {
-		return err
 	}
 	if err := b.prepareBeside(ctx); err != nil {
 		return err
@@ -232,7 +228,7 @@ type part struct {
 	Step  float64
 	Parts []parts
 	First map[string]float64
-	Used  float64 // of the machine's processors, by all
+	Used  float64 // of the processors of the machine's ranks, by all
 }
 
 // turn has the ranks of a case do a step, which fetches what others have displaced, and
@@ -273,7 +269,7 @@ func (r *rig) measured(ctx context.Context, n int64) (m part, err error) {
 		return m, err
 	}
 	r.seen.parts = r.seen.parts[:0]
-	before, err := processors.Worked()
+	before, err := processors.WorkedOn(r.on)
 	if err != nil {
 		return m, err
 	}
@@ -282,7 +278,7 @@ func (r *rig) measured(ctx context.Context, n int64) (m part, err error) {
 		return m, err
 	}
 	m = part{Step: time.Since(began).Seconds() * 1e6 / float64(n), Parts: r.seen.parts, First: r.seen.first}
-	after, err := processors.Worked()
+	after, err := processors.WorkedOn(r.on)
 	m.Used = us(after - before)
 	return m, err
 }

@@ -22,6 +22,7 @@ type rig struct {
 	trainer *loop.Trainer
 	loader  *loader.Loader
 	seen    *observer
+	on      processors.Set // of all ranks of this machine
 }
 
 // newRig is nil on a rank that has no part in the case.
@@ -38,7 +39,7 @@ func (b *bench) newRig(ctx context.Context, c *Case) (_ *rig, err error) {
 
 // rigOf is that of a rank of a group.
 func (b *bench) rigOf(ctx context.Context, c *Case, rank int, comm collective.Comm) (_ *rig, err error) {
-	r := &rig{seen: &observer{}}
+	r := &rig{seen: &observer{}, on: b.w.Processors()}
 	log := slog.New(slog.DiscardHandler)
 	r.loader, err = loader.New(b.src, loader.Config{Seed: b.o.settings.Seed, Batch: c.Batch, Rank: rank, World: c.Ranks, Tail: loader.Carry,
 		Range: b.o.model.Model().Takes().Range, Shuffle: true, Flip: b.o.settings.Flip, Prefetch: b.o.prefetch})

@@ -45,10 +45,13 @@ type Config struct {
 	Device    string // one of Names
 	Precision string // one of Precisions
 	// Threads is per rank; 0 obeys OMP_NUM_THREADS, which ddplaunch sets, and without
-	// it shares the cores among the ranks of this host: those that the process may use,
-	// or as many as a container's quota of processor time is worth, which Go's runtime
-	// reads (GOMAXPROCS; 2 at least, where there are 2).
+	// it takes the cores that the process may use, or as many as a container's quota of
+	// processor time is worth, which Go's runtime reads (GOMAXPROCS; 2 at least, where
+	// there are 2), and shares them among Sharing ranks.
 	Threads int
+	// Sharing is how many ranks may use these cores, this one included, as world.World
+	// knows it; 0 is 1. It is 1 where ranks are bound to cores of their own.
+	Sharing int
 	// LocalRank and LocalRanks are this rank's number among those of its host, which
 	// chooses among the devices of a kind where there are several, and how many they
 	// are; 0 ranks is 1.
@@ -183,14 +186,14 @@ func Threads(c Config) (int, error) {
 	if c.Threads > 0 {
 		return c.Threads, nil
 	}
-	return defaultThreads(os.Getenv("OMP_NUM_THREADS"), c.LocalRanks)
+	return defaultThreads(os.Getenv("OMP_NUM_THREADS"), c.Sharing)
 }
 
 // defaultThreads reads OMP_NUM_THREADS, a number or one for each level of
 // nesting, of which the first counts.
-func defaultThreads(omp string, localRanks int) (int, error) {
+func defaultThreads(omp string, sharing int) (int, error) {
 	if omp == "" {
-		return max(1, runtime.GOMAXPROCS(0)/max(1, localRanks)), nil
+		return max(1, runtime.GOMAXPROCS(0)/max(1, sharing)), nil
 	}
 	first, _, _ := strings.Cut(omp, ",")
 	n, err := strconv.Atoi(strings.TrimSpace(first))

@@ -117,6 +117,7 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	c := e.newComparison(reference.n)
+	c.Notes = e.noMoreThan(reference.n)
 	c.Networks = feature.Ensemble
 	for _, name := range setNames() {
 		if ctx.Err() != nil {
@@ -139,14 +140,30 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 		if err != nil {
 			return err
 		}
-		c.keep(name, len(set.X)/e.takes.Shape.Len(), values)
+		n := len(set.X) / e.takes.Shape.Len()
+		if name == setSamples { // the first of all
+			e.o.samples = n
+		}
+		c.keep(name, n, values)
 		c.Notes = append(c.Notes, notes...)
 		compared++
 	}
-	c.fewer()
+	c.fewer(e.o)
 	c.judge()
 	r.Quality = c
 	return nil
+}
+
+// noMoreThan makes sets of n samples, as many as there are to compare with, where --samples is
+// more, and says so: what depends on the number of samples compares sets of equal numbers only.
+func (e *evaluation) noMoreThan(n int) (notes []string) {
+	if n >= e.o.samples {
+		return nil
+	}
+	noun := trained.Noun(e.takes)
+	notes = []string{fmt.Sprintf("sets hold %d %s in place of %d (--samples), since that is how many training %s there are to compare with", n, noun, e.o.samples, noun)}
+	e.o.samples = n
+	return notes
 }
 
 // featureCache is where features of real pictures are kept.
@@ -260,7 +277,7 @@ func (c *comparison) judge() {
 
 // fewer leaves the floor out of the verdict of rows that depend on the number of pictures, if
 // it holds fewer than the sets beside it, and says so.
-func (c *comparison) fewer() {
+func (c *comparison) fewer(o options) {
 	floor, others := c.Sizes[setFloor], c.Sizes[setNoise]
 	var titles []string
 	for _, r := range compare.Rows() {
@@ -270,9 +287,20 @@ func (c *comparison) fewer() {
 		}
 	}
 	if len(titles) > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("the floor has %d pictures and the sets beside it %d: it is in no verdict of %s, which depend on their number: give --samples %d",
-			floor, others, strings.Join(titles, "; "), floor))
+		c.Notes = append(c.Notes, fmt.Sprintf("the floor has %d pictures and the sets beside it %d: it is in no verdict of %s, which depend on their number: give %s",
+			floor, others, strings.Join(titles, "; "), o.ofFewer(floor)))
 	}
+}
+
+// ofFewer are the flags that measure the same of n samples, but for a Fréchet distance, if they are
+// too few for that.
+func (o options) ofFewer(n int) string {
+	flags := fmt.Sprintf("--samples %d", n)
+	if n < compare.LeastFrechet && o.asks(compare.Frechet) {
+		rest := slices.DeleteFunc(strings.Split(o.measures, ","), func(name string) bool { return name == compare.Frechet })
+		flags += " --measures " + strings.Join(rest, ",")
+	}
+	return flags
 }
 
 // addQuality adds the table of the comparison.

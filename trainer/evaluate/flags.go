@@ -197,7 +197,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.IntVar(&o.aisChains, "ais-chains", 2000, "annealed importance sampling: chains")
 	fs.IntVar(&o.aisSteps, "ais-steps", 2000, "annealed importance sampling: steps of each chain")
 	fs.Int64Var(&o.probeLimit, "probe-limit", 10_000, "samples that the probe is trained on, chosen by --seed; 0 is all")
-	fs.IntVar(&o.samples, "samples", 5000, "pictures, or sentences, to draw and compare; a Fréchet distance wants 2048")
+	fs.IntVar(&o.samples, "samples", 5000, "pictures, or sentences, of each set that is compared, no more than there are training ones; a Fréchet distance wants 2048")
 	fs.IntVar(&o.reference, "reference", 10_000, "training pictures to compare with, chosen by --seed; 0 is all")
 	fs.StringVar(&o.stats, "stats", "batch", "batch norm's statistics when samples are drawn, --batch at a time, also for energy: batch (as the released code samples) or running")
 	fs.BoolVar(&o.latents, "given", false, "draw pictures with given latents, as sample --given: posterior means of random pictures of the split that was trained on, chosen by --seed, in place of the model's own")

@@ -91,6 +91,7 @@ func (e *evaluation) compareSentences(ctx context.Context, r *report) (err error
 		return err
 	}
 	c := e.newComparison(len(f.train))
+	c.Notes = e.noMoreThan(len(f.train))
 	if slices.Contains(e.fluency, measureForward) {
 		var notes []string
 		if f.judge, notes, err = f.grams("training sentences", f.train); err != nil {
@@ -98,7 +99,12 @@ func (e *evaluation) compareSentences(ctx context.Context, r *report) (err error
 		}
 		c.Notes = append(c.Notes, notes...)
 	}
-	makers := f.makers()
+	samples, err := e.written(ctx)
+	if err != nil {
+		return err
+	}
+	e.o.samples = len(samples)
+	makers := f.makers(samples)
 	for _, name := range setNames() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

@@ -101,7 +101,7 @@ func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.
 	c := device.Config{Device: o.device, Precision: device.F32, Threads: o.threads, Smaller: "choose a smaller --batch"}
 	e := &evaluation{o: o, show: progressbar.NewPhases(stderr), log: slog.New(plainlog.New("evaluate", stderr))}
 	if w != nil {
-		c.LocalRank, c.LocalRanks, e.comm = w.LocalRank(), w.LocalSize(), w.Comm
+		c.LocalRank, c.LocalRanks, c.Sharing, e.comm = w.LocalRank(), w.LocalSize(), w.Sharing(), w.Comm
 		e.ranks = w.LocalSize()
 		e.same = func(things map[string]string, dataDigest string) error {
 			return world.Same(ctx, w.Rank(), things, nil, dataDigest, w.Exchange)

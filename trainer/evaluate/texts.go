@@ -23,15 +23,15 @@ const fewSentences = 10
 // textMaker makes a set of sentences.
 type textMaker func(ctx context.Context) ([][]int32, error)
 
-// makers are those of all sets that there are.
-func (f fluency) makers() map[string]textMaker {
+// makers are those of all sets that there are, beside samples.
+func (f fluency) makers(samples [][]int32) map[string]textMaker {
 	e := f.e
 	is := func(s [][]int32) textMaker {
 		return func(context.Context) ([][]int32, error) { return s, nil }
 	}
 	some := control.Some(f.train, e.o.samples, e.o.seed)
 	all := map[string]textMaker{
-		setSamples:  e.written,
+		setSamples:  is(samples),
 		setUnigram:  is(control.Unigram(some, f.train, e.o.seed)),
 		setShuffled: is(control.ShuffledWords(some, e.o.seed)),
 		setTen:      is(control.Some(some[:min(fewSentences, len(some))], e.o.samples, e.o.seed)),

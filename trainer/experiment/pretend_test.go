@@ -168,7 +168,7 @@ func TestOtherData(t *testing.T) {
 	const other = "synth:seed=9,train=64,val=16,test=24"
 	s.must("run", "pretended", "--seeds", "1")
 	s.must("run", "pretended", "--seeds", "2", "--data", other)
-	s.fails([]string{"run", "pretended", "--data", other}, "1 cells of pretended in "+s.out+" were begun by other programs, with other settings, on other data or to be measured otherwise", "(plain seed 1 on other data: test synth:", "seed=0 split=test n=24")
+	s.fails([]string{"run", "pretended", "--data", other}, "1 cells of pretended in "+s.out+" were begun by other programs, with other settings, on other data, on another machine where times are measured, or to be measured otherwise", "(plain seed 1 on other data: test synth:", "seed=0 split=test n=24")
 	s.fails([]string{"run", "pretended"}, "plain seed 2 on other data: test synth:", "seed=9 split=test n=24")
 	s.wantReport("pretended", "- of other data (test synth:")
 	if st := s.load("pretended", "plain", 2); st.Measured.Data["train"] == "" || st.Measured.Data["train"] == s.load("pretended", "plain", 1).Measured.Data["train"] {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/plan"
 )
@@ -39,8 +40,8 @@ type task struct {
 }
 
 // tasks are the cells that are not finished, and how many are. Cells of other
-// programs, settings, data or questions, and damaged ones, are an error, or are to be done anew with
-// --again.
+// programs, settings, data, questions or, where times are measured, machines, and damaged ones, are
+// an error, or are to be done anew with --again.
 func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 	var foreign []string
 	for _, c := range all {
@@ -69,7 +70,7 @@ func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 		open = append(open, t)
 	}
 	if len(foreign) > 0 {
-		return nil, 0, fmt.Errorf("%d cells of %s in %s were begun by other programs, with other settings, on other data or to be measured otherwise and are not mixed with those of commit %s (%s): give --again to do them anew, or another --out",
+		return nil, 0, fmt.Errorf("%d cells of %s in %s were begun by other programs, with other settings, on other data, on another machine where times are measured, or to be measured otherwise and are not mixed with those of commit %s (%s): give --again to do them anew, or another --out",
 			len(foreign), w.e.Name, w.o.out, w.tools.commit, few(foreign))
 	}
 	return open, done, nil
@@ -98,6 +99,9 @@ func (w *work) foreign(t task) string {
 	}
 	if was := b.Data.Other(w.dataOf(t.row)); was != "" {
 		return "on other data: " + was
+	}
+	if m := t.status.Measured; w.e.Alone && t.status.Finished() && m.Machine != machine(device.GPUs()) {
+		return "on another machine: " + m.Machine
 	}
 	return ""
 }

@@ -15,7 +15,9 @@ import (
 	"time"
 
 	"ebtrain/launch/exitcode"
+	"ebtrain/trainer/device"
 	"ebtrain/trainer/experiment/cell"
+	"ebtrain/trainer/experiment/plan"
 	"ebtrain/trainer/run/rundir"
 )
 
@@ -114,7 +116,7 @@ func TestForeign(t *testing.T) {
 	if !first.Measured.TriedOut || first.Measured.Steps != 3 {
 		t.Errorf("measured %+v, want a try of 3 steps", first.Measured)
 	}
-	s.fails([]string{"run", "tiny"}, "2 cells of tiny in "+s.out+" were begun by other programs, with other settings, on other data or to be measured otherwise", "plain seed 1 with --steps=3", "give --again to do them anew, or another --out")
+	s.fails([]string{"run", "tiny"}, "2 cells of tiny in "+s.out+" were begun by other programs, with other settings, on other data, on another machine where times are measured, or to be measured otherwise", "plain seed 1 with --steps=3", "give --again to do them anew, or another --out")
 	begun := *first.Begun
 	begun.Commit = "0123"
 	if err := (cell.Cell{Root: s.out, Experiment: "tiny", Row: "plain", Seed: 1}).Begin(begun); err != nil {
@@ -126,6 +128,23 @@ func TestForeign(t *testing.T) {
 		t.Errorf("after --again: %+v", st.Begun)
 	}
 	s.wantReport("tiny", "**Only tried out, with 3 steps: nothing is judged.**")
+}
+
+// TestForeignMachine: where times are measured, a finished cell of another machine is done anew
+// with --again only; elsewhere it counts.
+func TestForeignMachine(t *testing.T) {
+	own := machine(device.GPUs())
+	for _, c := range []struct {
+		alone   bool
+		machine string
+		want    string
+	}{{true, own, ""}, {true, "A far one", "on another machine: A far one"}, {false, "A far one", ""}} {
+		w := &work{e: plan.Experiment{Alone: c.alone}}
+		got := w.foreign(task{status: cell.Status{Begun: &cell.Begun{}, Measured: &cell.Measured{Machine: c.machine}}})
+		if got != c.want {
+			t.Errorf("times measured: %t, cell of %q: it says %q, want %q", c.alone, c.machine, got, c.want)
+		}
+	}
 }
 
 // TestLocked: two processes do not run one experiment.

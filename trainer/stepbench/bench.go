@@ -8,10 +8,10 @@ import (
 	"log/slog"
 	"math"
 	"os"
-	"runtime"
 	"time"
 
 	"ebtrain/collective"
+	"ebtrain/collective/processors"
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -57,7 +57,7 @@ func rank(ctx context.Context, o *options, w *world.World, out io.Writer, show *
 	if err != nil {
 		return err
 	}
-	if o.how.Threads, err = device.Threads(device.Config{Threads: o.how.Threads, LocalRanks: w.LocalSize()}); err != nil {
+	if o.how.Threads, err = device.Threads(device.Config{Threads: o.how.Threads, Sharing: w.Sharing()}); err != nil {
 		return err
 	}
 	backend, err := device.Open(device.Config{Device: o.how.Device, Precision: o.how.Precision, Threads: o.how.Threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(), Graph: o.how.Graph,
@@ -76,7 +76,7 @@ func rank(ctx context.Context, o *options, w *world.World, out io.Writer, show *
 		return err
 	}
 	defer func() { err = errors.Join(err, b.close()) }()
-	if b.load, err = b.machine(ctx, w.Hosts()); err != nil {
+	if b.load, err = b.machine(ctx, w.Hosts(), w.Processors()); err != nil {
 		return err
 	}
 	r, err := b.all(ctx)
@@ -138,9 +138,9 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 }
 
 // machine is the load of the machine that this rank is on. hosts is the host
-// of each rank.
-func (b *bench) machine(ctx context.Context, hosts []string) (cpuLoad, error) {
-	l := cpuLoad{cores: runtime.NumCPU()}
+// of each rank, and on are the processors of this one's.
+func (b *bench) machine(ctx context.Context, hosts []string, on processors.Set) (cpuLoad, error) {
+	l := cpuLoad{on: on}
 	pids, err := gather(ctx, b, []int64{int64(os.Getpid())})
 	if err != nil {
 		return l, err

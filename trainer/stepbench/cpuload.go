@@ -10,11 +10,11 @@ import (
 	"ebtrain/collective/processors"
 )
 
-// cpuLoad tells what share of this machine's processor time other programs take
-// (stolen time included).
+// cpuLoad tells what share of the time of processors other programs take (stolen time
+// included): of those that the ranks of this machine may use.
 type cpuLoad struct {
-	pids  []int // of the ranks on this machine
-	cores int
+	pids []int // of the ranks on this machine
+	on   processors.Set
 
 	began      time.Time
 	busy, ours time.Duration
@@ -27,19 +27,19 @@ func (l *cpuLoad) start() (err error) {
 	return err
 }
 
-// stop ends the interval: other programs' share of all cores, from 0 to 1.
+// stop ends the interval: other programs' share of those processors, from 0 to 1.
 func (l *cpuLoad) stop() (float64, error) {
 	busy, ours, err := l.worked()
 	if err != nil {
 		return 0, err
 	}
 	others := (busy - l.busy) - (ours - l.ours)
-	return max(0, others.Seconds()) / (time.Since(l.began).Seconds() * float64(l.cores)), nil
+	return max(0, others.Seconds()) / (time.Since(l.began).Seconds() * float64(l.on.Count())), nil
 }
 
-// worked is for how long all processors have worked so far, and for how long for the ranks.
+// worked is for how long the processors have worked so far, and for how long for the ranks.
 func (l *cpuLoad) worked() (busy, ours time.Duration, err error) {
-	if busy, err = processors.Worked(); err != nil {
+	if busy, err = processors.WorkedOn(l.on); err != nil {
 		return 0, 0, err
 	}
 	for _, pid := range l.pids {

@@ -59,7 +59,7 @@ func parse(args []string, out io.Writer) (*options, error) {
 	fs.IntVar(&o.steps, "steps", 10, "quiet samples wanted, each of one step, or of as many as take 0.2 s")
 	fs.IntVar(&o.warmup, "warmup", 3, "steps before the first sample, at least 1")
 	fs.Float64Var(&o.maxS, "max-s", 120, "seconds after which it makes do with the samples it has")
-	fs.Float64Var(&o.quiet, "quiet", 0.08, "a sample is quiet if other programs took at most this share of the machine, on top of the cores left free")
+	fs.Float64Var(&o.quiet, "quiet", 0.08, "a sample is quiet if other programs took at most this share of the cores that ranks may use, on top of those left free")
 	fs.BoolVar(&o.freshLatent, "fresh-latent", false, "bidvl: new latents in the lower level, one more pass through the generator, as the PyTorch peer has")
 	fs.IntVar(&o.peakSize, "peak-size", 2048, "extent of the square matrices whose product measures the peak; 0 does not measure it")
 	fs.BoolVar(&o.json, "json", false, "print JSON lines, not a table")

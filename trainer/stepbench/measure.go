@@ -134,7 +134,7 @@ func (b *bench) warmUp(ctx context.Context) (inner int64, err error) {
 // repeat takes samples until rank 0 has enough quiet ones, or no more time.
 func (b *bench) repeat(ctx context.Context, inner int64) (*samples, error) {
 	threads := b.o.how.Threads * len(b.load.pids)
-	s := &samples{want: b.o.steps, limit: b.o.quiet + max(0, 1-float64(threads)/float64(b.load.cores))}
+	s := &samples{want: b.o.steps, limit: b.o.quiet + max(0, 1-float64(threads)/float64(b.load.on.Count()))}
 	began := time.Now()
 	end := began.Add(time.Duration(b.o.maxS * float64(time.Second)))
 	for {

@@ -6,9 +6,11 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"ebtrain/collective/processors"
 	"ebtrain/data"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
@@ -83,7 +85,11 @@ func TestProcFile(t *testing.T) {
 // This process's own work is not the work of others: who does not know it for its own
 // finds that the others have done more.
 func TestLoad(t *testing.T) {
-	known, unknown := cpuLoad{pids: []int{os.Getpid()}, cores: 1}, cpuLoad{cores: 1}
+	on, err := processors.Allowed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, unknown := cpuLoad{pids: []int{os.Getpid()}, on: on}, cpuLoad{on: on}
 	if err := errors.Join(unknown.start(), known.start()); err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +104,34 @@ func TestLoad(t *testing.T) {
 	others, err1 := known.stop()
 	all, err2 := unknown.stop()
 	if err1 != nil || err2 != nil || others < 0 || all <= others {
-		t.Errorf("others had %v of a core, with this process %v (%v, %v)", others, all, err1, err2)
+		t.Errorf("others had %v of the processors, with this process %v (%v, %v)", others, all, err1, err2)
+	}
+}
+
+// Of one processor others take no more than all of it, whatever runs on the rest.
+func TestLoadOfOne(t *testing.T) {
+	all, err := processors.Allowed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cpu := 0
+	for !all.IsSet(cpu) {
+		cpu++
+	}
+	l := cpuLoad{on: processors.Of(cpu)}
+	if err := l.start(); err != nil {
+		t.Fatal(err)
+	}
+	var wait sync.WaitGroup
+	for range all.Count() {
+		wait.Go(func() {
+			for end := l.began.Add(time.Second / 2); time.Now().Before(end); {
+			}
+		})
+	}
+	wait.Wait()
+	if others, err := l.stop(); err != nil || others > 1.3 { // in hundredths of a second, of six kinds of work
+		t.Errorf("others had %v of one processor, %v", others, err)
 	}
 }
 

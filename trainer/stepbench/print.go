@@ -24,7 +24,7 @@ func (r *result) print(w io.Writer, asJSON bool) error {
 	row("processors", "%s", r.distances)
 	row("images/s", "%.2f (best %.2f)", r.ImgS, r.ImgSBest)
 	row("ms/step", "%.2f (min %.2f, max %.2f)", r.StepMS, r.MinMS, r.MaxMS)
-	row("samples", "%d of %d step(s), %d of them quiet; other programs took %.1f %% of the machine", r.NIters, r.PerSample, r.NQuiet, 100*r.OtherCPU)
+	row("samples", "%d of %d step(s), %d of them quiet; other programs took %.1f %% of the processors that the run may use", r.NIters, r.PerSample, r.NQuiet, 100*r.OtherCPU)
 	row("GFLOP/s", "%.1f (%.3f GFLOP per image)", r.GFLOPS, r.GFlopImg)
 	if r.Peak > 0 {
 		row("of the peak", "%.0f %% of %.0f GFLOP/s, the backend's %dx%[3]d matrix product in this run", 100*r.PeakShare, r.Peak, r.PeakSize)

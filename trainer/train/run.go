@@ -194,7 +194,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	keep := func(c io.Closer) { err = errors.Join(err, c.Close()) }
 	said := &sayings{}
 	backend, err := device.Open(device.Config{
-		Device: o.how.Device, Precision: o.how.Precision, Threads: o.how.Threads, LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(),
+		Device: o.how.Device, Precision: o.how.Precision, Threads: o.how.Threads, Sharing: w.Sharing(), LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(),
 		Graph: o.how.Graph, Deterministic: o.fixedBits, Choices: rundir.Layout(o.out).Choices(), Smaller: smaller(o), Say: said.say,
 	})
 	if err != nil {

@@ -44,11 +44,14 @@ func verify(ctx context.Context, o *options, src data.Source, w *world.World, st
 	if err != nil {
 		return err
 	}
-	ranksHere := max(2, w.LocalSize()) // a process alone plays two
+	sharing := w.Sharing()
+	if w.Size() == 1 { // a process alone plays two
+		sharing = 2
+	}
 	t, err := hypercheck.Run(ctx, hypercheck.Check{
 		Model: o.model.Model(), Comm: w.Comm, Images: batch, Batch: o.settings.Batch, Seed: o.settings.Seed, Warm: warmSteps,
 		Backend: func() (exec.Backend, error) {
-			return device.Open(device.Config{Device: o.how.Device, Precision: device.F32, Threads: o.how.Threads, LocalRanks: ranksHere})
+			return device.Open(device.Config{Device: o.how.Device, Precision: device.F32, Threads: o.how.Threads, Sharing: sharing})
 		},
 	})
 	if err != nil {

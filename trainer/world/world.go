@@ -33,16 +33,17 @@ type World struct {
 	// Comm connects the ranks; nil in a world of one.
 	Comm collective.Comm
 
-	alone bool         // no launcher and no other rank
-	say   func() error // shows why the job ends, once; nil without Announce
-	rest  string       // what there is of the work when the job is asked to stop; "" without Unstopped
-	step  atomic.Int64 // for progress reports
+	where []whereabouts // of each rank
+	alone bool          // no launcher and no other rank
+	say   func() error  // shows why the job ends, once; nil without Announce
+	rest  string        // what there is of the work when the job is asked to stop; "" without Unstopped
+	step  atomic.Int64  // for progress reports
 	done  chan struct{}
 	wg    sync.WaitGroup
 }
 
-// Join joins the job that the environment describes. Connect must follow
-// before Comm is used.
+// Join joins the job that the environment describes, and tells all ranks which processors
+// each may run on. Connect must follow before Comm is used.
 func Join(ctx context.Context, environ []string) (*World, error) {
 	worker, err := env.Parse(environ)
 	if err != nil {
@@ -52,7 +53,11 @@ func Join(ctx context.Context, environ []string) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &World{Group: group, alone: worker.Alone(), done: make(chan struct{})}, nil
+	w := &World{Group: group, alone: worker.Alone(), done: make(chan struct{})}
+	if err := w.findOut(ctx); err != nil {
+		return nil, errors.Join(w.Fail(err), w.Close())
+	}
+	return w, nil
 }
 
 // Connect connects the ranks. When the job is aborted, by whomever, every

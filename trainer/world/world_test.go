@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -17,6 +18,9 @@ func TestWorldOfOne(t *testing.T) {
 	w, err := Join(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n := w.Processors().Count(); n != runtime.NumCPU() || w.Sharing() != 1 || len(w.Machines()) != 1 {
+		t.Errorf("%d processors, of which %d ranks share its own", n, w.Sharing())
 	}
 	if err := w.Connect(t.Context(), slog.New(slog.DiscardHandler)); err != nil || w.Comm != nil {
 		t.Errorf("a world of one has the comm %v, error %v", w.Comm, err)

@@ -62,7 +62,7 @@ func Compute(ctx context.Context, in plan.Computing) (out plan.Computed, err err
 	if p.rate, err = strconv.ParseFloat(in.Row.Flags[FlagRate], 64); err != nil || !(p.rate > 0) {
 		return out, fmt.Errorf("bias: --%s %q: want a rate above 0", FlagRate, in.Row.Flags[FlagRate])
 	}
-	backend, err := device.Open(device.Config{Device: "cpu", Precision: device.F32, Threads: in.Threads, LocalRanks: 1})
+	backend, err := device.Open(device.Config{Device: "cpu", Precision: device.F32, Threads: in.Threads})
 	if err != nil {
 		return out, err
 	}

@@ -39,7 +39,8 @@ func TestChecks(t *testing.T) {
 		"low": row("ll", 1, 2, 3), "mid": row("ll", 2, 3, 4), "high": row("ll", 2.5, 3.5, 4.5), "one": row("ll", nan, 10),
 		"far": row("ll", 4, 5, 6), "wide": row("ll", 5, 10, 15), "top": row("ll", 12, 13, 13.5),
 		"other": row("ll", nan, nan, 7), "four": row("ll", 1, 2, 3, 4), "dent": row("ll", 2.5, 1.9, 4.5, 5.5), "cross": row("ll", 2.5, 1.9, 100), "gone": diverged, "partly": partly, "empty": row("ll"),
-		"x0": row("ms", 10), "x1": row("ms", 12.1), "x5": row("ms", 20), "x10": row("ms", 30), "bent": row("ms", 40),
+		"late": row("ll", 5, 6, nan, 90),
+		"x0":   row("ms", 10), "x1": row("ms", 12.1), "x5": row("ms", 20), "x10": row("ms", 30), "bent": row("ms", 40),
 		"g0": row("bias", 0.8), "g1": row("bias", 0.4), "g2": row("bias", 0.2), "g3": row("bias", 0.1), "minus": row("bias", -1),
 		"b0": row("bias", 0), "b1": row("bias", 1), "b2": row("bias", 2),
 	}
@@ -95,7 +96,9 @@ func TestChecks(t *testing.T) {
 		{"below a bound", Bound{ll("low", "mid"), 2.5, inf}, Fails, "low: 2 (3 seeds), too low by 0.5"},
 		{"bound, not run", Bound{ll("empty"), 0, inf}, NotRun, "no ll of empty"},
 
-		{"clear", Clear{v("low"), v("one"), 2}, Undecided, "2 and 10, of 1 seed: want two of each"},
+		{"clear", Clear{v("low"), v("one"), 2}, Undecided, "2 and 10, of 1 seed that both have: want two"},
+		{"clear of no common seed", Clear{v("one"), v("other"), 2}, NotRun, "no seed of which all of them were measured"},
+		{"clear of common seeds", Clear{v("low"), v("late"), 2}, Holds, "1.5 and 5.5, apart by 4, which is 5.7 sd"},
 		{"clear by 2 sd", Clear{v("low"), v("far"), 2}, Holds, "2 and 5, apart by 3, which is 3 sd"},
 		{"clear by no more than 3 sd", Clear{v("low"), v("far"), 3}, Fails, "apart by 3, which is 3 sd"},
 		{"equal is not clear", Clear{v("low"), v("low"), 0}, Fails, "apart by 0"},
@@ -218,6 +221,15 @@ func TestClaims(t *testing.T) {
 		if got := c.Judge(Table{}); got.Claim != want || got.State != NotRun {
 			t.Errorf("got %q, %v; want %q, not run", got.Claim, got.State, want)
 		}
+	}
+}
+
+// Seeds that do not differ have no deviation to count in.
+func TestClearOfEqualSeeds(t *testing.T) {
+	table := Table{"flat": row("ll", 1, 1), "even": row("ll", 2, 2)}
+	v := Clear{Value{"flat", "ll"}, Value{"even", "ll"}, 2}.Judge(table)
+	if v.State != Holds || v.Detail != "1 and 2, apart by 1" {
+		t.Errorf("got %v, %q", v.State, v.Detail)
 	}
 }
 

@@ -49,10 +49,13 @@ type Spread struct {
 }
 
 // Spread is that of v; N is 0 if nothing was measured.
-func (t Table) Spread(v Value) Spread {
-	var x []float64
-	for _, seed := range t.seeds(v) {
-		x = append(x, t[v.Row].Values[v.Measure][seed])
+func (t Table) Spread(v Value) Spread { return t.over(v, t.seeds(v)) }
+
+// over is the spread of v over seeds of which it was measured.
+func (t Table) over(v Value, seeds []uint64) Spread {
+	x := make([]float64, len(seeds))
+	for i, seed := range seeds {
+		x[i] = t.at(v, seed)
 	}
 	switch len(x) {
 	case 0:

@@ -26,6 +26,7 @@ type Sheet struct {
 
 	finished []found              // of a row, of one commit
 	commits  map[string]string    // of the rows that have finished cells
+	machine  string               // where times are measured, that of all cells
 	data     map[string]cell.Data // of these, by the data set that rows are trained on
 	begun    bool                 // some cell is, or is damaged
 	whole    bool                 // some finished cell has as many steps as the experiment says
@@ -91,7 +92,7 @@ func seedsOf(root string, e plan.Experiment, r plan.Row) ([]uint64, error) {
 
 // choose takes of each row the finished cells that are whole, or, where none of the
 // experiment is, those that were tried out; of them those of the commit of its newest one; where
-// times are measured, of the newest one of all rows. Of these it takes those of the data
+// times are measured, of the commit and the machine of the newest one of all rows. Of these it takes those of the data
 // of the newest one: rows are compared with each other.
 func (s *Sheet) choose(all []found) {
 	s.whole = slices.ContainsFunc(all, func(f found) bool { return f.status.Finished() && !f.status.Measured.TriedOut })
@@ -99,6 +100,7 @@ func (s *Sheet) choose(all []found) {
 	for _, f := range all {
 		if row := s.unit(f); s.takes(f) && f.status.Measured.Ended.After(newest[row]) {
 			newest[row], s.commits[row] = f.status.Measured.Ended, f.status.Measured.Commit
+			s.machine = f.status.Measured.Machine
 		}
 	}
 	clear(newest)
@@ -138,10 +140,13 @@ func (s *Sheet) set(f found) string {
 	return ""
 }
 
-// committed says whether a cell may be taken, and is of the commit that is.
+// committed says whether a cell may be taken, and is of the commit, and the machine, that is.
 func (s *Sheet) committed(f found) bool {
-	return s.takes(f) && f.status.Measured.Commit == s.commits[s.unit(f)]
+	return s.takes(f) && f.status.Measured.Commit == s.commits[s.unit(f)] && !s.elsewhere(f)
 }
+
+// elsewhere says whether times are measured, and those of a finished cell are of another machine.
+func (s *Sheet) elsewhere(f found) bool { return s.e.Alone && f.status.Measured.Machine != s.machine }
 
 // counts says whether a cell is part of the results.
 func (s *Sheet) counts(f found) bool {
@@ -234,6 +239,8 @@ func (s *Sheet) why(f found) string {
 		return fmt.Sprintf("tried out with %d steps, left out", m.Steps)
 	case m.Commit != s.commits[s.unit(f)]:
 		return "of commit " + m.Commit + ", left out"
+	case s.elsewhere(f):
+		return "of another machine (" + m.Machine + "), left out"
 	case s.otherData(f) != "":
 		return "of other data (" + s.otherData(f) + "), left out"
 	case m.Broken != nil:

@@ -10,23 +10,33 @@ import (
 	"ebtrain/trainer/experiment/judge"
 )
 
-// stepTime is the measure that depends on the number of threads.
+// stepTime is the measure that depends on the machine and on the number of threads.
 const stepTime = "step-ms"
 
+// Why times of a step are not compared.
+const (
+	otherMachines = "machines"
+	otherThreads  = "numbers of threads"
+)
+
 // timed is the table for a check, and which seeds it lacks in words, "" if none: those of
-// which the check compares times of a step by different numbers of threads. Where an
-// experiment is not done alone, cells of one seed may have had more than others.
+// which the check compares times of a step by different machines or numbers of threads. Where
+// an experiment is not done alone, cells of one seed may have had others.
 func (s *Sheet) timed(c judge.Check) (judge.Table, string) {
-	threads, apart := map[uint64]string{}, map[uint64]bool{}
+	first, apart := map[uint64]found{}, map[uint64]string{}
 	for _, f := range s.finished {
 		if !slices.Contains(c.Values(), judge.Value{Row: f.Row, Measure: stepTime}) {
 			continue
 		}
-		now := threadsOf(f.status.Begun)
-		if before, ok := threads[f.Seed]; ok && before != now {
-			apart[f.Seed] = true
+		one, ok := first[f.Seed]
+		switch {
+		case !ok:
+			first[f.Seed] = f
+		case one.status.Measured.Machine != f.status.Measured.Machine:
+			apart[f.Seed] = otherMachines
+		case apart[f.Seed] == "" && threadsOf(one.status.Begun) != threadsOf(f.status.Begun):
+			apart[f.Seed] = otherThreads
 		}
-		threads[f.Seed] = now
 	}
 	if len(apart) == 0 {
 		return s.table, ""
@@ -36,11 +46,28 @@ func (s *Sheet) timed(c judge.Check) (judge.Table, string) {
 		row := t[v.Row]
 		row.Values = maps.Clone(row.Values)
 		row.Values[stepTime] = maps.Clone(row.Values[stepTime])
-		maps.DeleteFunc(row.Values[stepTime], func(seed uint64, _ float64) bool { return apart[seed] })
+		maps.DeleteFunc(row.Values[stepTime], func(seed uint64, _ float64) bool { return apart[seed] != "" })
 		t[v.Row] = row
 	}
-	seeds := strings.Trim(fmt.Sprint(slices.Sorted(maps.Keys(apart))), "[]")
-	return t, "without those of other numbers of threads: seed " + seeds
+	return t, without(apart)
+}
+
+// without says which seeds are not compared, by why.
+func without(apart map[uint64]string) string {
+	var parts []string
+	for _, why := range []string{otherMachines, otherThreads} {
+		var seeds []uint64
+		for seed, w := range apart {
+			if w == why {
+				seeds = append(seeds, seed)
+			}
+		}
+		if len(seeds) > 0 {
+			slices.Sort(seeds)
+			parts = append(parts, fmt.Sprintf("without those of other %s: seed %s", why, strings.Trim(fmt.Sprint(seeds), "[]")))
+		}
+	}
+	return strings.Join(parts, "; ")
 }
 
 // threadsOf are the numbers of threads that trained a cell, each once.

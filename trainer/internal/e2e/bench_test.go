@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -100,5 +101,36 @@ func TestBench(t *testing.T) {
 		if e := s.run(strings.Fields(bad.args)...); e.code == 0 || !strings.Contains(e.stderr, bad.want) {
 			t.Errorf("%s: want %q, got %v", bad.args, bad.want, e)
 		}
+	}
+}
+
+// TestBenchOfBoundRanks: ranks that a launcher binds to processors of their own share none.
+func TestBenchOfBoundRanks(t *testing.T) {
+	long(t)
+	if runtime.NumCPU() < 2 {
+		t.Skip("this machine has one processor: two ranks share it")
+	}
+	s := newSite(t)
+	e := s.must("ddplaunch", "-nproc", "2", "--numa-binding", "exclusive", "bench", "--net", "conv32", "--width", "4", "--latent", "3", "--batch", "4",
+		"--threads", "1", "--max-time", "100ms", "--fit-time", "0", "--out", "scaling")
+	if strings.Contains(e.stdout, "no efficiency near 1") {
+		t.Errorf("two ranks, each with a processor of its own, are said to share:\n%s", e.stdout)
+	}
+	text, err := os.ReadFile(s.path("scaling", "bench.json"))
+	var report struct{ Cores int }
+	if err = errors.Join(err, json.Unmarshal(text, &report)); err != nil || report.Cores < 2 {
+		t.Errorf("%d processors, want those of both ranks (%v)", report.Cores, err)
+	}
+}
+
+// TestThreadsOfRanks: without a launcher's OMP_NUM_THREADS, ranks that no one binds share the
+// processors of their host.
+func TestThreadsOfRanks(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	e := s.must("ddplaunch", "-nproc", "2", "sh", "-c", `unset OMP_NUM_THREADS; exec "$@"`, "sh", filepath.Join(s.bin, "bench"), "--net", "conv32", "--width", "4", "--latent", "3", "--batch", "4",
+		"--max-time", "100ms", "--fit-time", "0")
+	if want := fmt.Sprintf(", %d thread(s) a rank; %d processors", max(1, runtime.GOMAXPROCS(0)/2), runtime.NumCPU()); !strings.Contains(e.stdout, want) {
+		t.Errorf("no %q in\n%s", want, e.stdout)
 	}
 }

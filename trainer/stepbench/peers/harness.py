@@ -1,8 +1,8 @@
 """What the peers here have in common: settings of the machine, timing, the load of other programs, one JSON line.
 
 A peer is a class with .step(i) -> list of losses, and names. The rule by which a sample counts is that of stepbench:
-a sample is as many steps as take 0.2 s; it is quiet if other programs took at most --quiet of the machine during it (on top of
-the cores that the peer leaves free); the medians are over quiet samples, or the quietest quarter if there are too few."""
+a sample is as many steps as take 0.2 s; it is quiet if other programs took at most --quiet of the processors that the peer may use during it (on top of
+those that it leaves free); the medians are over quiet samples, or the quietest quarter if there are too few."""
 import argparse, ctypes, json, math, os, resource, subprocess, sys, time
 
 
@@ -62,11 +62,17 @@ def choose_core():
 
 
 HZ = os.sysconf("SC_CLK_TCK")
+CPUS = os.sched_getaffinity(0)                       # before torch, whose OpenMP may bind this thread
 
 
 def machine_busy():
-    f = [int(x) for x in open("/proc/stat").readline().split()[1:]]
-    return sum(f[:3]) + sum(f[5:8])                  # user nice system irq softirq steal
+    """Ticks that the processors of CPUS have worked. A container's own /proc/stat (LXCFS) has those under other numbers and no others: then all of it."""
+    lines = [l.split() for l in open("/proc/stat") if l.startswith("cpu")]
+    ours = {"cpu%d" % n for n in CPUS}
+    own = [l for l in lines if l[0] in ours]
+    if len(own) < len(CPUS):
+        own = lines[:1]
+    return sum(sum(int(x) for x in l[1:4] + l[6:9]) for l in own)      # user nice system irq softirq steal
 
 
 def own_busy():
@@ -103,14 +109,14 @@ def measure(a, bench, model, peer, **more):
     for i in range(max(1, a.warmup)):
         t = time.perf_counter(); peer.step(i); t = time.perf_counter() - t
     inner = max(1, math.ceil(0.2 / t))
-    limit = a.quiet + max(0.0, 1 - a.threads / os.cpu_count())
+    limit = a.quiet + max(0.0, 1 - a.threads / len(CPUS))
     rec, began, n, c0, losses = [], time.time(), max(1, a.warmup), time.process_time(), []
     while True:
         t, b, o = time.perf_counter(), machine_busy(), own_busy()
         for _ in range(inner):
             losses = peer.step(n); n += 1
         t = time.perf_counter() - t
-        other = max(0, machine_busy() - b - (own_busy() - o)) / (HZ * t * os.cpu_count())
+        other = max(0, machine_busy() - b - (own_busy() - o)) / (HZ * t * len(CPUS))
         rec.append((t / inner, other))
         if sum(r[1] < limit for r in rec) >= a.iters or (time.time() - began > a.max_s and len(rec) >= 3):
             break
