@@ -63,7 +63,7 @@ func TestRecorderOverlap(t *testing.T) {
 		text string
 		err  error
 	}{{`enqueued 1 barrier "stream" failed after `, odd}, {`seq 2 barrier "roll" took `, nil}} {
-		if e := kept[i]; !strings.HasPrefix(e.String(), want.text) || e.Err != want.err {
+		if e := kept[i]; !strings.HasPrefix(e.String(), want.text) || !errors.Is(e.Err, want.err) {
 			t.Errorf("entry %d is %s: %v, want %s…: %v", i, e, e.Err, want.text, want.err)
 		}
 	}

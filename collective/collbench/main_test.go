@@ -213,7 +213,7 @@ func TestFits(t *testing.T) {
 	}
 	all, floor, stream := fits(sizes)
 	for i, line := range []*cost.Line{all, floor, stream} {
-		if want := 10 * float64(1+i); line == nil || math.Abs(line.Latency.Value-want) > 1e-3*want || len(line.Residuals) != 4-i/2 {
+		if want := 10 * float64(1+i); line == nil || !(math.Abs(line.Latency.Value-want) <= 1e-3*want) || len(line.Residuals) != 4-i/2 {
 			t.Errorf("line %d is %+v, want a latency of %v us", i, line, want)
 		}
 	}

@@ -23,14 +23,14 @@ func line(rng *rand.Rand, alpha, beta, noise float64) []Point {
 
 func TestFitExact(t *testing.T) {
 	l := Fit(line(rand.New(rand.NewPCG(1, 2)), 2.5, 1e-4, 0))
-	if l == nil || math.Abs(l.Latency.Value-2.5) > 1e-6 || math.Abs(l.PerByte.Value-0.1) > 1e-8 || math.Abs(l.Bandwidth.Value-10) > 1e-6 {
+	if l == nil || !(math.Abs(l.Latency.Value-2.5) <= 1e-6) || !(math.Abs(l.PerByte.Value-0.1) <= 1e-8) || !(math.Abs(l.Bandwidth.Value-10) <= 1e-6) {
 		t.Fatalf("got %+v, want 2.5 us and 10 GB/s", l)
 	}
-	if got := l.At(1e6); math.Abs(got-102.5) > 1e-4 {
+	if got := l.At(1e6); !(math.Abs(got-102.5) <= 1e-4) {
 		t.Errorf("1 MB takes %v us on the line, want 102.5", got)
 	}
 	for i, r := range l.Residuals {
-		if math.Abs(r) > 1e-6 {
+		if !(math.Abs(r) <= 1e-6) {
 			t.Errorf("residual %d is %v, want 0", i, r)
 		}
 	}
@@ -71,7 +71,7 @@ func TestFitRobust(t *testing.T) {
 	points := line(rand.New(rand.NewPCG(3, 4)), 4, 2e-4, 1)
 	points[5].US *= 20
 	l := Fit(points)
-	if math.Abs(l.Latency.Value-4) > 0.1 || math.Abs(l.PerByte.Value-0.2) > 0.005 || l.Residuals[5] < 15 {
+	if !(math.Abs(l.Latency.Value-4) <= 0.1) || !(math.Abs(l.PerByte.Value-0.2) <= 0.005) || l.Residuals[5] < 15 {
 		t.Errorf("got %+v, want 4 us, 0.2 ns a byte and a residual of 19", l)
 	}
 }

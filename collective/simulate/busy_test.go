@@ -27,7 +27,7 @@ func TestBusy(t *testing.T) {
 		if err != nil || line == nil {
 			t.Fatalf("%s: %v, %v", name, line, err)
 		}
-		if math.Abs(line.Latency.Value-7) > 0.01 || math.Abs(line.PerByte.Value-2) > 0.01 {
+		if !(math.Abs(line.Latency.Value-7) <= 0.01) || !(math.Abs(line.PerByte.Value-2) <= 0.01) {
 			t.Errorf("%s: %v us for a message and %v ns for a byte, want 7 and 2", name, line.Latency.Value, line.PerByte.Value)
 		}
 	}

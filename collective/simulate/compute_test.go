@@ -38,7 +38,7 @@ func TestComputeBesideCollectives(t *testing.T) {
 		for i, us := range test.us {
 			before := p.clock[0]
 			took := p.compute(0, us)
-			if now := p.clock[0]; math.Abs(now-test.want[i]) > 1e-9 || math.Abs(before+took-now) > 1e-9 {
+			if now := p.clock[0]; !(math.Abs(now-test.want[i]) <= 1e-9) || !(math.Abs(before+took-now) <= 1e-9) {
 				t.Errorf("shared %v, computing for %v: number %d, begun at %v, took %v and is done at %v, want %v", test.shared, test.us, i, before, took, now, test.want[i])
 			}
 		}
@@ -55,7 +55,7 @@ func TestStepsAreAlike(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, us := range r.Steps {
-		if want := 5010 + 2*1e-3*(1<<20); math.Abs(us-want) > 1e-6 {
+		if want := 5010 + 2*1e-3*(1<<20); !(math.Abs(us-want) <= 1e-6) {
 			t.Errorf("step %d takes %v us, want %v", i, us, want)
 		}
 	}
@@ -85,7 +85,7 @@ func TestStepsAdjoin(t *testing.T) {
 			ended[rank] += 100 * draws.draw(i, rank)
 			last = max(last, ended[rank])
 		}
-		if math.Abs(us-(last-before)) > 1e-9 {
+		if !(math.Abs(us-(last-before)) <= 1e-9) {
 			t.Errorf("step %d takes %v us, want %v: the last rank ends it at %v, and ended the one before at %v", i, us, last-before, last, before)
 		}
 		before = last
@@ -98,7 +98,7 @@ func TestCollectivesQueue(t *testing.T) {
 	const latency = 100.0
 	s := Step{[]Event{event(Start, 0, 0, 4), event(Start, 1, 0, 4), event(Wait, 1, 0, 0), event(Wait, 0, 0, 0)}}
 	r, err := Run(t.Context(), Cluster{Ranks: Hosts(2, 1), Costs: between(latency, 0, 0, 0)}, s, Noise{}, 1, 1)
-	if err != nil || math.Abs(r.Median-2*latency) > 1e-9 {
+	if err != nil || !(math.Abs(r.Median-2*latency) <= 1e-9) {
 		t.Errorf("two collectives of %v us take %v, %v", latency, r.Median, err)
 	}
 }

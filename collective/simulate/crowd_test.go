@@ -59,7 +59,7 @@ func TestCrowdByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(r.Median-tt.want) > 1e-3 {
+		if !(math.Abs(r.Median-tt.want) <= 1e-3) {
 			t.Errorf("%s: %v us, by hand %v", name, r.Median, tt.want)
 		}
 	}
@@ -74,7 +74,7 @@ func TestCrowdCounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(r.Processor-(150+3*10/4.0)) > 1e-3 || r.Woken != 0.75 {
+		if !(math.Abs(r.Processor-(150+3*10/4.0)) <= 1e-3) || r.Woken != 0.75 {
 			t.Errorf("late by %v: %v us of a processor and %v wakings, want 157.5 and 0.75", delay, r.Processor, r.Woken)
 		}
 	}
@@ -83,7 +83,7 @@ func TestCrowdCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := 150 + 2*30.0; math.Abs(r.Processor-want) > 1e-3 { // two rounds of a message
+	if want := 150 + 2*30.0; !(math.Abs(r.Processor-want) <= 1e-3) { // two rounds of a message
 		t.Errorf("with messages %v us of a processor, want %v", r.Processor, want)
 	}
 	two := []Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 4), event(Wait, 0, 0, 0), event(Start, 1, 0, 4), event(Wait, 1, 0, 0)}
@@ -118,7 +118,7 @@ func TestCrowdExposed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(r.ExposedUS()-tt.exposed) > 1e-3 || math.Abs(r.Compute-tt.compute) > 1e-3 || r.Slowest != 0 || r.Exposed[0].Label != "bucket" {
+		if !(math.Abs(r.ExposedUS()-tt.exposed) <= 1e-3) || !(math.Abs(r.Compute-tt.compute) <= 1e-3) || r.Slowest != 0 || r.Exposed[0].Label != "bucket" {
 			t.Errorf("%s: computing takes %v us, %v are exposed and %v wait for the slowest, want %v, %v and none", name, r.Compute, r.Exposed, r.Slowest, tt.compute, tt.exposed)
 		}
 	}
@@ -139,7 +139,7 @@ func TestLateOrWaking(t *testing.T) {
 		return r.Median
 	}
 	pairs, one := took(2, 4, 200, 0)-took(2, 4, 0, 200), took(8, 1, 200, 0)-took(8, 1, 0, 200)
-	if want := 7 * 200.0; math.Abs(one-want) > 1e-3 || pairs > 0.6*want {
+	if want := 7 * 200.0; !(math.Abs(one-want) <= 1e-3) || pairs > 0.6*want {
 		t.Errorf("time of a processor takes %v us longer than being late for pairs, and %v for eight, want %v for eight and much less for pairs", pairs, one, want)
 	}
 }
@@ -159,7 +159,7 @@ func TestCrowdSharesOut(t *testing.T) {
 	if len(seen) != 3 || !seen[200] || !seen[400] || !seen[600] {
 		t.Errorf("steps of %v, want 200, 400 and 600", seen)
 	}
-	if sum := r.Compute + r.ExposedUS() + r.Slowest; math.Abs(sum-r.Median) > 1e-3 {
+	if sum := r.Compute + r.ExposedUS() + r.Slowest; !(math.Abs(sum-r.Median) <= 1e-3) {
 		t.Errorf("the parts of a step of %v add up to %v", r.Median, sum)
 	}
 }
@@ -184,7 +184,7 @@ func TestCrowdOfEnough(t *testing.T) {
 		}
 		got := p.result()
 		for i, us := range got.Steps {
-			if math.Abs(us-want.Steps[i]) > 1e-3 {
+			if !(math.Abs(us-want.Steps[i]) <= 1e-3) {
 				t.Errorf("%v: step %d takes %v us, and %v played rank by rank", c.Ranks, i, us, want.Steps[i])
 			}
 		}
@@ -229,7 +229,7 @@ func TestCrowdGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(alone.Median-200) > 1e-3 || len(both.Steps) != 400 {
+	if !(math.Abs(alone.Median-200) <= 1e-3) || len(both.Steps) != 400 {
 		t.Errorf("one group takes %v us, want 200; two have %d steps, want 400", alone.Median, len(both.Steps))
 	}
 	sum := 0.0

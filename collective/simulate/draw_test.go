@@ -101,7 +101,7 @@ func TestDraws(t *testing.T) {
 		"mean latency": {stat.Mean(x, nil), 10}, "mean message": {stat.Mean(y, nil), 4},
 		"a cost by itself": {stat.StdDev(z, nil), 0.88 * 3 / 1.96}, // cut off at 1.96 deviations
 	} {
-		if math.Abs(v[0]/v[1]-1) > 0.05 {
+		if !(math.Abs(v[0]/v[1]-1) <= 0.05) {
 			t.Errorf("%s is %.4g, want %.4g", name, v[0], v[1])
 		}
 	}

@@ -47,12 +47,12 @@ func TestFitExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, v := range apart(m, truth) {
-		if math.Abs(v[0].Value-v[1].Value) > 1e-3*v[1].Value {
+		if !(math.Abs(v[0].Value-v[1].Value) <= 1e-3*v[1].Value) {
 			t.Errorf("%s is %v, want %v", name, v[0], v[1].Value)
 		}
 	}
 	for _, r := range m.Measured {
-		if math.Abs(r.Relative()) > 1e-3 {
+		if !(math.Abs(r.Relative()) <= 1e-3) {
 			t.Errorf("residual of %v %d bytes is %v, want 0", r.Ranks, r.Bytes, r.Relative())
 		}
 	}
@@ -88,7 +88,7 @@ func TestFitCovers(t *testing.T) {
 			got, err := Collective(c, collective.AllReduce, bytes)
 			c.Costs = truth
 			want, _ := Collective(c, collective.AllReduce, bytes)
-			if err != nil || math.Abs(got/want-1) > 0.15 {
+			if err != nil || !(math.Abs(got/want-1) <= 0.15) {
 				t.Errorf("%d bytes on 8 hosts are predicted to take %v us, %v, want %v", bytes, got, err, want)
 			}
 		}

@@ -60,17 +60,17 @@ func TestByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(got-test.want) > 1e-9*test.want {
+		if !(math.Abs(got-test.want) <= 1e-9*test.want) {
 			t.Errorf("%s of %d bytes on %d hosts takes %v us, by hand %v", test.name, test.bytes, test.hosts, got, test.want)
 		}
 	}
 	small := cost.Model{Within: cost.Costs{Latency: cost.Interval{Value: 5}, PerByte: cost.Interval{Value: 3}, Reduce: cost.Interval{Value: 1}}}
-	if got, err := Collective(Cluster{Ranks: []int{4}, Costs: small}, collective.AllReduce, 4000); err != nil || math.Abs(got-(12+5+16)) > 1e-9 {
+	if got, err := Collective(Cluster{Ranks: []int{4}, Costs: small}, collective.AllReduce, 4000); err != nil || !(math.Abs(got-(12+5+16)) <= 1e-9) {
 		t.Errorf("4 KB within a host takes %v us, %v, by hand 33: each stages its own, one barrier, and each reads all of all", got, err)
 	}
 	within := cost.Model{Within: cost.Costs{Latency: cost.Interval{Value: 5}, Reduce: cost.Interval{Value: 1}}}
 	got, err := Collective(Cluster{Ranks: []int{4}, Costs: within}, collective.AllReduce, 1<<20)
-	if want := 2*5 + 1e-3*(1<<20); err != nil || math.Abs(got-want) > 1e-9*want {
+	if want := 2*5 + 1e-3*(1<<20); err != nil || !(math.Abs(got-want) <= 1e-9*want) {
 		t.Errorf("1 MB within a host takes %v us, %v, by hand %v: two barriers, and each of four reads all of a quarter", got, err, want)
 	}
 }
@@ -113,10 +113,10 @@ func TestStragglers(t *testing.T) {
 			mean += us / steps
 			square += (us - want) * (us - want) / steps
 		}
-		if bound := 4 * math.Sqrt(square/steps); math.Abs(mean-want) > bound {
+		if bound := 4 * math.Sqrt(square/steps); !(math.Abs(mean-want) <= bound) {
 			t.Errorf("the slowest of %d takes %v on average, want %v ± %v", n, mean, want, bound)
 		}
-		if got := r.Compute + r.Slowest; math.Abs(got-r.Median) > 1e-6*r.Median {
+		if got := r.Compute + r.Slowest; !(math.Abs(got-r.Median) <= 1e-6*r.Median) {
 			t.Errorf("%d ranks: computing and waiting for the slowest are %v us of a step of %v", n, got, r.Median)
 		}
 	}
@@ -152,7 +152,7 @@ func TestDeterministic(t *testing.T) {
 	if other, err := Run(t.Context(), c, realistic(), noise, 20, 8); err != nil || reflect.DeepEqual(one.Steps, other.Steps) {
 		t.Errorf("another seed gives the same steps, %v", err)
 	}
-	if sum := one.Compute + one.ExposedUS() + one.Slowest; math.Abs(sum-one.Median) > 0.05*one.Median {
+	if sum := one.Compute + one.ExposedUS() + one.Slowest; !(math.Abs(sum-one.Median) <= 0.05*one.Median) {
 		t.Errorf("the parts of a step are %v us, the step takes %v", sum, one.Median)
 	}
 }
@@ -240,7 +240,7 @@ func TestSharedProcessor(t *testing.T) {
 	m := cost.Model{Within: cost.Costs{Reduce: cost.Interval{Value: 1}}} // 1 MB: 1048.576 us of reading
 	for cores, want := range map[int]float64{2: 5000 + 1048.576, 4: 5000, 1: 2 * (5000 + 1048.576)} {
 		r, err := Run(t.Context(), Cluster{Ranks: []int{2}, Cores: cores, Costs: m}, s, Noise{}, 3, 1)
-		if err != nil || math.Abs(r.Median-want) > 1e-6 {
+		if err != nil || !(math.Abs(r.Median-want) <= 1e-6) {
 			t.Errorf("2 ranks on %d processors: a step takes %v us, %v, want %v", cores, r.Median, err, want)
 		}
 	}
@@ -254,7 +254,7 @@ func TestOverlap(t *testing.T) {
 	}
 	s := Step{[]Event{event(Start, 0, 0, 1<<20), event(Start, 1, 0, 1<<20), event(Compute, 0, one/2, 0), event(Wait, 1, 0, 0), event(Wait, 0, 0, 0)}}
 	r, err := Run(t.Context(), Cluster{Ranks: Hosts(2, 1), Cores: 2, Costs: between(0, 0, 1, 0)}, s, Noise{}, 1, 1)
-	if err != nil || math.Abs(r.Median-2*one) > 1e-6 || math.Abs(r.ExposedUS()-1.5*one) > 1e-6 || len(r.Exposed) != 1 {
+	if err != nil || !(math.Abs(r.Median-2*one) <= 1e-6) || !(math.Abs(r.ExposedUS()-1.5*one) <= 1e-6) || len(r.Exposed) != 1 {
 		t.Errorf("two all-reduces of %v us take %v, of which %v are exposed, %v", one, r.Median, r.Exposed, err)
 	}
 }

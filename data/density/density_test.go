@@ -143,7 +143,7 @@ func TestCheckerboardIsUniform(t *testing.T) {
 		if want := (cols*cols + 1) / 2 * parts * parts; len(all) != want {
 			t.Errorf("%d columns: %d places have points, want %d", cols, len(all), want)
 		}
-		if z := chiSquare(all); math.Abs(z) > 4 {
+		if z := chiSquare(all); !(math.Abs(z) <= 4) {
 			t.Errorf("%d columns: %.1f standard deviations from uniform", cols, z)
 		}
 	}
@@ -197,14 +197,14 @@ func TestGaussMoments(t *testing.T) {
 			"mean": {sum, 0, 1}, "variance": {square, 1, math.Sqrt(2)}, "fourth moment": {fourth, 3, math.Sqrt(96)},
 			"share within one deviation": {inside, math.Erf(math.Sqrt(0.5)), 0.5},
 		} {
-			if got := m[0] / all; math.Abs(got-m[1]) > 5*m[2]/math.Sqrt(all) {
+			if got := m[0] / all; !(math.Abs(got-m[1]) <= 5*m[2]/math.Sqrt(all)) {
 				t.Errorf("%v: %s %.4f, want %.4f", g, name, got, m[1])
 			}
 		}
-		if g.D > 1 && math.Abs(cross/n) > 5/math.Sqrt(n) {
+		if g.D > 1 && !(math.Abs(cross/n) <= 5/math.Sqrt(n)) {
 			t.Errorf("%v: the first and last coordinates correlate by %.4f", g, cross/n)
 		}
-		if g.Modes > 1 && math.Abs(chiSquare(count)) > 4 {
+		if g.Modes > 1 && !(math.Abs(chiSquare(count)) <= 4) {
 			t.Errorf("%v: modes have %v points", g, count)
 		}
 	}

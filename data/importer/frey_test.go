@@ -156,7 +156,7 @@ func TestRealFrey(t *testing.T) {
 	n := float64(len(b.Values))
 	// The training frames' mean and deviation as the authors of BiSM give them.
 	mean := sum / n
-	if sd := math.Sqrt(squares/n - mean*mean); math.Abs(mean-0.6049) > 1e-4 || math.Abs(sd-0.1763) > 1e-4 {
+	if sd := math.Sqrt(squares/n - mean*mean); !(math.Abs(mean-0.6049) <= 1e-4) || !(math.Abs(sd-0.1763) <= 1e-4) {
 		t.Errorf("mean %.4f, standard deviation %.4f, want 0.6049 and 0.1763", mean, sd)
 	}
 	// A face is upright where rows are 20 pixels long: neighbours are alike in

@@ -50,7 +50,7 @@ func TestSizesNeedNotBeSquare(t *testing.T) {
 			for col := 1; col < tt.cols-1; col++ {
 				red, green := float64(p[row*tt.cols+col]), float64(p[(tt.rows+row)*tt.cols+col])
 				x, y := tt.x+tt.step*float64(col), tt.y+tt.step*float64(row)
-				if math.Abs(red-x) > 1 || math.Abs(green-y) > 1 {
+				if !(math.Abs(red-x) <= 1) || !(math.Abs(green-y) <= 1) {
 					t.Fatalf("%d×%d, %+v: row %d, column %d shows %.0f, %.0f, want %.1f, %.1f", tt.w, tt.h, tt.g, row, col, red, green, x, y)
 				}
 			}

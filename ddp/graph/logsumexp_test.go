@@ -102,7 +102,7 @@ func TestLogSumExpLimits(t *testing.T) {
 			got := evaluate(t, map[string][]float64{"x": c.row[:]}, func(b *graph.Builder) []graph.ID {
 				return []graph.ID{b.LogSumExp(b.Input("x", graph.T(d, 3)), 0)}
 			})[0][0]
-			if got != c.want && math.Abs(got/c.want-1) > 1e-7 && !(math.IsNaN(got) && math.IsNaN(c.want)) || math.IsNaN(got) != math.IsNaN(c.want) {
+			if got != c.want && !(math.Abs(got/c.want-1) <= 1e-7) && !(math.IsNaN(got) && math.IsNaN(c.want)) || math.IsNaN(got) != math.IsNaN(c.want) {
 				t.Errorf("%v of %v: got %v, want %v", d, c.row, got, c.want)
 			}
 		}

@@ -84,7 +84,7 @@ func TestPermIsUniform(t *testing.T) {
 		count[[3]int(p)]++
 	}
 	for p, c := range count {
-		if math.Abs(float64(c)-trials/6) > 5*29 {
+		if !(math.Abs(float64(c)-trials/6) <= 5*29) {
 			t.Errorf("order %v seen %d times, want 1000 ± 29", p, c)
 		}
 	}

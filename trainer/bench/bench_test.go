@@ -217,7 +217,7 @@ func TestSplits(t *testing.T) {
 	base.add(splitsOf([][]parts{{{Compute: 200}}}))
 	r := &Report{Cases: []*Case{base, c}}
 	r.summarise()
-	if c.SlowestShare[1] != 1 || base.StrongEfficiency != nil || c.WeakEfficiency != nil || math.Abs(c.StrongEfficiency.Value-200./2/142) > 1e-12 {
+	if c.SlowestShare[1] != 1 || base.StrongEfficiency != nil || c.WeakEfficiency != nil || !(math.Abs(c.StrongEfficiency.Value-200./2/142) <= 1e-12) {
 		t.Errorf("shares %v, efficiency %v and %v", c.SlowestShare, c.StrongEfficiency, c.WeakEfficiency)
 	}
 	if len(c.Noise) != 2 || c.Noise[0] != round(100./115, 5) {

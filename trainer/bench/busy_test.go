@@ -36,7 +36,7 @@ func TestFitBusy(t *testing.T) {
 	if err := r.fitBusy(); err != nil {
 		t.Fatal(err)
 	}
-	if b := r.Model.Between; math.Abs(b.Busy.Value-5) > 0.01 || math.Abs(b.BusyPerByte.Value-1) > 0.01 {
+	if b := r.Model.Between; !(math.Abs(b.Busy.Value-5) <= 0.01) || !(math.Abs(b.BusyPerByte.Value-1) <= 0.01) {
 		t.Errorf("%v us for a message and %v ns for a byte, want 5 and 1", b.Busy.Value, b.BusyPerByte.Value)
 	}
 	r = known()

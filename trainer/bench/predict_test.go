@@ -46,7 +46,7 @@ func extrapolated(t *testing.T, r *Report, args string) *Report {
 func TestPredicts(t *testing.T) {
 	r := extrapolated(t, known(), "--predict 8,64")
 	one, many := r.Predictions[0], r.Predictions[1]
-	if one.Batch != 64 || math.Abs(one.Step.Value-10200) > 1 || math.Abs(one.Efficiency.Value-1) > 1e-3 {
+	if one.Batch != 64 || !(math.Abs(one.Step.Value-10200) <= 1) || !(math.Abs(one.Efficiency.Value-1) <= 1e-3) {
 		t.Errorf("a host of 8: %+v, want the step of 10200 us", one)
 	}
 	if many.Step.Value < 10200+40*50 || many.Efficiency.Value > 0.85 || !(many.Step.Low < many.Step.Value && many.Step.Value < many.Step.High) {
@@ -62,14 +62,14 @@ func TestPredicts(t *testing.T) {
 		}
 	}
 	i := slices.IndexFunc(many.Remedies, func(m Remedy) bool { return m.Cost == "data" })
-	if d := many.Remedies[i]; math.Abs(many.Result.Median-d.US-200) > 1 {
+	if d := many.Remedies[i]; !(math.Abs(many.Result.Median-d.US-200) <= 1) {
 		t.Errorf("without data %v us, with %v, want 200 less", d.US, many.Result.Median)
 	}
 	for _, m := range many.Remedies {
 		if m.US > many.Result.Median*1.0001 || (m.Say != "") != (m.Share >= little) {
 			t.Errorf("without %s: %+v", m.Cost, m)
 		}
-		if share := 1 - m.US/many.Result.Median; math.Abs(m.Share-share) > 1e-12 || math.Abs(m.Efficiency*m.US-10200) > 1 {
+		if share := 1 - m.US/many.Result.Median; !(math.Abs(m.Share-share) <= 1e-12) || !(math.Abs(m.Efficiency*m.US-10200) <= 1) {
 			t.Errorf("without %s: %+v, want a share of %v, and the efficiency of 10200 us in %v", m.Cost, m, share, m.US)
 		}
 	}
@@ -153,10 +153,10 @@ func TestChecks(t *testing.T) {
 		&Case{Ranks: 4, OnHosts: []int{4}, Batch: 16, Strong: true, Step: cost.Interval{Value: 5200}})
 	r.Cases[1].Strong = false
 	extrapolated(t, r, "--predict 1 --check --fit-up-to 2")
-	if len(r.Checks) != 2 || math.Abs(r.Checks[0].Error+0.2) > 1e-3 {
+	if len(r.Checks) != 2 || !(math.Abs(r.Checks[0].Error+0.2) <= 1e-3) {
 		t.Fatalf("checks %+v, want 20 %% less than measured", r.Checks)
 	}
-	if e := r.Checks[1].Error; math.Abs(e) > 1e-3 {
+	if e := r.Checks[1].Error; !(math.Abs(e) <= 1e-3) {
 		t.Errorf("half the samples take half the time to compute: error %v", e)
 	}
 }
@@ -200,13 +200,13 @@ func TestStrong(t *testing.T) {
 	}
 	for i, n := range []float64{4, 16} {
 		q := r.Predictions[i]
-		if want := 200 + 2000 + 16000/n; math.Abs(q.Step.Value-want) > 1 || !q.Strong || q.Batch != 16 {
+		if want := 200 + 2000 + 16000/n; !(math.Abs(q.Step.Value-want) <= 1) || !q.Strong || q.Batch != 16 {
 			t.Errorf("%v ranks with a batch of %d: %v us, want %v", n, q.Batch, q.Step.Value, want)
 		}
-		if want := (200 + 18000) / n / (200 + 2000 + 16000/n); math.Abs(q.Efficiency.Value-want) > 1e-3 {
+		if want := (200 + 18000) / n / (200 + 2000 + 16000/n); !(math.Abs(q.Efficiency.Value-want) <= 1e-3) {
 			t.Errorf("%v ranks: efficiency %v, want %v", n, q.Efficiency.Value, want)
 		}
-		if l := q.Losses[0]; l.Name != "computing that a smaller batch does not save" || math.Abs(l.US-(2200-2200/n)) > 1 {
+		if l := q.Losses[0]; l.Name != "computing that a smaller batch does not save" || !(math.Abs(l.US-(2200-2200/n)) <= 1) {
 			t.Errorf("%v ranks lose most by %+v", n, l)
 		}
 	}
@@ -231,11 +231,11 @@ func TestShared(t *testing.T) {
 		r.Checks = nil
 		return extrapolated(t, r, "--predict 1 --check --fit-up-to 2").Checks[0].Predicted.Value
 	}
-	if us := step(); math.Abs(us-2*10200) > 1 {
+	if us := step(); !(math.Abs(us-2*10200) <= 1) {
 		t.Errorf("four ranks on two processors: %v us, want 20400", us)
 	}
 	r.Cases[2].Others = 0.5
-	if us := step(); math.Abs(us-4*10200/1.5) > 1 {
+	if us := step(); !(math.Abs(us-4*10200/1.5) <= 1) {
 		t.Errorf("on one and a half: %v us, want 27200", us)
 	}
 	r.Cases[2].Others = 0
@@ -247,14 +247,14 @@ func TestShared(t *testing.T) {
 	r.Beside[0].Others = 0
 	// Of 41 waits, in each group one rank's, two of four ranks are woken on two processors.
 	us := step()
-	if o := r.Beside[0]; math.Abs(o.Wake-410/41.0) > 0.01 {
+	if o := r.Beside[0]; !(math.Abs(o.Wake-410/41.0) <= 0.01) {
 		t.Errorf("side by side: %+v, want 10 us after a wait", o)
 	}
 	if us < 2*10200+410 || us > 2*(10200+41*10) {
 		t.Errorf("with 10 us after each of 41 waits: %v us", us)
 	}
 	r.Machines = []string{"m", "m", "n", "n"}
-	if us := step(); math.Abs(us-10200) > 1 {
+	if us := step(); !(math.Abs(us-10200) <= 1) {
 		t.Errorf("two machines: %v us, want 10200", us)
 	}
 }
@@ -278,7 +278,7 @@ func TestSharedMessages(t *testing.T) {
 	if o.Wake > 0.01 {
 		t.Errorf("side by side: %+v, want that messages explain all", o)
 	}
-	if want := computing + 2*25*(40*2+15.0); math.Abs(got-want) > 1 {
+	if want := computing + 2*25*(40*2+15.0); !(math.Abs(got-want) <= 1) {
 		t.Errorf("four ranks: %v us, want %v", got, want)
 	}
 	o.Step += 100

@@ -27,13 +27,13 @@ func TestSummarise(t *testing.T) {
 	}
 	r := &Report{Cases: []*Case{one, alone, all}}
 	r.summarise()
-	if i := one.Images; math.Abs(i.Value-4e6/3000) > 1e-9 || i.Low != 4e6/5000 || i.High != 4e6/1000 {
+	if i := one.Images; !(math.Abs(i.Value-4e6/3000) <= 1e-9) || i.Low != 4e6/5000 || i.High != 4e6/1000 {
 		t.Errorf("images/s %+v of steps of 1 to 5 ms", i)
 	}
 	if one.WeakEfficiency != nil || one.StrongEfficiency != nil || alone.StrongEfficiency != nil || alone.WeakEfficiency != nil {
 		t.Error("one rank has an efficiency")
 	}
-	if w, s := all.WeakEfficiency, all.StrongEfficiency; math.Abs(w.Value-0.8) > 1e-12 || math.Abs(w.Low-0.8) > 1e-12 || math.Abs(s.Value-0.8) > 1e-12 {
+	if w, s := all.WeakEfficiency, all.StrongEfficiency; !(math.Abs(w.Value-0.8) <= 1e-12) || !(math.Abs(w.Low-0.8) <= 1e-12) || !(math.Abs(s.Value-0.8) <= 1e-12) {
 		t.Errorf("efficiencies %+v and %+v, want 0.8 in each round", w, s)
 	}
 	all.took(turn{others: -5, lasted: 10})
@@ -135,7 +135,7 @@ func TestLine(t *testing.T) {
 	} {
 		r := &Report{Cases: c.cases, Cores: 2, Threads: 1, FitUpTo: 4, Hosts: strings.Split("aaaa", "")}
 		fixed, each, batches := r.line()
-		if math.Abs(fixed-c.fixed) > 1e-6 || math.Abs(each-c.each) > 1e-6 || len(batches) != c.batches {
+		if !(math.Abs(fixed-c.fixed) <= 1e-6) || !(math.Abs(each-c.each) <= 1e-6) || len(batches) != c.batches {
 			t.Errorf("%s: %v and %v for each sample, of the batches %v; want %v and %v", name, fixed, each, batches, c.fixed, c.each)
 		}
 	}

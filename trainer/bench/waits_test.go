@@ -52,7 +52,7 @@ func TestWaits(t *testing.T) {
 		r := shared(t, want.wake, want.delay)
 		got := predicted(t, r)
 		o := r.Beside[0]
-		if math.Abs(o.Wake-want.wake) > 6 || math.Abs(o.Delay-want.delay) > 15 {
+		if !(math.Abs(o.Wake-want.wake) <= 6) || !(math.Abs(o.Delay-want.delay) <= 15) {
 			t.Errorf("a wait is fitted to cost %v us of a processor and %v us more, want %v and %v", o.Wake, o.Delay, want.wake, want.delay)
 		}
 		all := simulate.Cluster{Ranks: r.Cases[2].OnHosts, Cores: 2, Together: 8, Wired: true, Wake: want.wake, Delay: want.delay, Costs: *r.Model}
@@ -60,7 +60,7 @@ func TestWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(got/s.Median-1) > 0.05 {
+		if !(math.Abs(got/s.Median-1) <= 0.05) {
 			t.Errorf("%+v: eight ranks are predicted to take %v us and take %v", want, got, s.Median)
 		}
 	}
@@ -162,7 +162,7 @@ func TestOldWaits(t *testing.T) {
 		t.Errorf("%v, printed\n%s", err, out)
 	}
 	r, err := read(later)
-	if err != nil || r.Version != Version || math.Abs(r.Beside[0].Wake-40) > 6 || math.Abs(r.Beside[0].Delay-150) > 15 {
+	if err != nil || r.Version != Version || !(math.Abs(r.Beside[0].Wake-40) <= 6) || !(math.Abs(r.Beside[0].Delay-150) <= 15) {
 		t.Errorf("%v, %+v", err, r)
 	}
 	for want, change := range map[string]func(*Report){

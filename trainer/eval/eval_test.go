@@ -41,7 +41,7 @@ func TestRMSEPublished(t *testing.T) {
 	if err := e.Add(got, want); err != nil {
 		t.Fatal(err)
 	}
-	if r, sum := e.RMSE(), e.sums[0]; math.Abs(r-0.168) > 1e-7 || math.Abs(sum-86.7) > 0.05 {
+	if r, sum := e.RMSE(), e.sums[0]; !(math.Abs(r-0.168) <= 1e-7) || !(math.Abs(sum-86.7) <= 0.05) {
 		t.Errorf("RMSE %v, sum of squares %v; want 0.168 and 86.7", r, sum)
 	}
 }

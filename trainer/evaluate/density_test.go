@@ -60,7 +60,7 @@ func TestDensity(t *testing.T) {
 	if err := e.density(t.Context(), &r); err != nil {
 		t.Fatal(err)
 	}
-	if want := math.Log(2*math.Pi) + math.Log(sd[0]*sd[1]); math.Abs(r.LogZ.Value-want) > 1e-6 || r.LogZ.SE != nil || r.LogZ.How != "by enumeration" {
+	if want := math.Log(2*math.Pi) + math.Log(sd[0]*sd[1]); !(math.Abs(r.LogZ.Value-want) <= 1e-6) || r.LogZ.SE != nil || r.LogZ.How != "by enumeration" {
 		t.Errorf("log Z is %+v, want %v, exactly", r.LogZ, want)
 	}
 	var points []float32
@@ -72,7 +72,7 @@ func TestDensity(t *testing.T) {
 		phi := func(x float64) float64 { return 0.5 * math.Erfc((mean[k]-x)/(sd[k]*math.Sqrt2)) }
 		return phi(hi) - phi(lo)
 	}
-	if want := within(at.X0, at.X1, 0) * within(at.Y0, at.Y1, 1); math.Abs(r.Density.Inside-want) > 1e-4 || want > 0.95 {
+	if want := within(at.X0, at.X1, 0) * within(at.Y0, at.Y1, 1); !(math.Abs(r.Density.Inside-want) <= 1e-4) || want > 0.95 {
 		t.Errorf("%v of it is shown, want %v", r.Density.Inside, want)
 	}
 	where := picture.Region{X0: -1, X1: 2, Y0: 0, Y1: 1}.Centres(70, 30) // more than are looked at at once
@@ -86,7 +86,7 @@ func TestDensity(t *testing.T) {
 			z := (float64(where[2*i+k]) - mean[k]) / sd[k]
 			want -= z*z/2 + math.Log(sd[k]) + math.Log(2*math.Pi)/2
 		}
-		if math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+		if !(math.Abs(got-want) <= 1e-5*(1+math.Abs(want))) {
 			t.Fatalf("log density %v at %v, want %v", got, where[2*i:2*i+2], want)
 		}
 	}
@@ -176,7 +176,7 @@ func TestLogZ(t *testing.T) {
 		t.Fatal(err)
 	}
 	// w = 3, 6, 9: mean 6, sd 3.
-	if want, se := math.Log(6), 3/(math.Sqrt(3)*6); math.Abs(z.Value-want) > 1e-12 || math.Abs(*z.SE-se) > 1e-12 || math.Abs(*z.ESS-18*18.0/126) > 1e-12 {
+	if want, se := math.Log(6), 3/(math.Sqrt(3)*6); !(math.Abs(z.Value-want) <= 1e-12) || !(math.Abs(*z.SE-se) <= 1e-12) || !(math.Abs(*z.ESS-18*18.0/126) <= 1e-12) {
 		t.Errorf("log Z %v ± %v of %v, want %v ± %v", z.Value, *z.SE, *z.ESS, want, se)
 	}
 	// Back, w = 1/3, 1/6, 1/9.
@@ -190,7 +190,7 @@ func TestLogZ(t *testing.T) {
 	for back, want := range map[float64]float64{1.9: 0, 3.9: 0, 4.2: 4.2 - z.Value} { // the errors are 0.44 together
 		more := *z
 		more.Back = &logZ{Value: back, SE: z.Back.SE}
-		if got := more.missed(); math.Abs(got-want) > 1e-12 {
+		if got := more.missed(); !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("back %v: %v nats are missed, want %v", back, got, want)
 		}
 	}
@@ -247,7 +247,7 @@ func TestLikelihood(t *testing.T) {
 		}
 		return nil
 	})
-	if want := sum / float64(n/2); err != nil || n != 600 || math.Abs(*r.LL-want) > 1e-5 {
+	if want := sum / float64(n/2); err != nil || n != 600 || !(math.Abs(*r.LL-want) <= 1e-5) {
 		t.Errorf("log-likelihood %v, want %v (%d values, %v)", *r.LL, want, n, err)
 	}
 	e = toyEvaluation(t, plane, [2]float64{math.NaN(), 0}, sd)

@@ -145,7 +145,7 @@ func TestFluency(t *testing.T) {
 
 	judge := *e
 	judge.trained, judge.o.measures = e.judge, measureNLL
-	if want, got := judge.mustMeasure(t).Sentences.Perplexity, *c.row(rowJudged).Floor; math.Abs(got-want) > 1e-5*want {
+	if want, got := judge.mustMeasure(t).Sentences.Perplexity, *c.row(rowJudged).Floor; !(math.Abs(got-want) <= 1e-5*want) {
 		t.Errorf("--judge's perplexity of test sentences is %v, by nll %v", got, want)
 	}
 
@@ -156,7 +156,7 @@ func TestFluency(t *testing.T) {
 	}
 	first, err := e.judged(t.Context(), "first", test)
 	judge.o.limit = 10
-	if got := judge.mustMeasure(t).Sentences; err != nil || got.Words != first.Words || math.Abs(got.Perplexity/first.Perplexity()-1) > 1e-5 {
+	if got := judge.mustMeasure(t).Sentences; err != nil || got.Words != first.Words || !(math.Abs(got.Perplexity/first.Perplexity()-1) <= 1e-5) {
 		t.Errorf("of ten sentences %+v, want %v words of perplexity %v, %v", got, first.Words, first.Perplexity(), err)
 	}
 
@@ -219,7 +219,7 @@ func TestFluencyOfOthers(t *testing.T) {
 			t.Errorf("%s: %v, want %v (%v)", name, *c.row(name).Samples, s.Perplexity(), err)
 		}
 	}
-	if r := c.row(rowReverse); math.Abs(*r.Floor-*r.Samples) > 1e-9**r.Floor {
+	if r := c.row(rowReverse); !(math.Abs(*r.Floor-*r.Samples) <= 1e-9**r.Floor) {
 		t.Errorf("the floor by all training sentences is %v, and that by all of them %v", *r.Floor, *r.Samples)
 	}
 	e.o.limit = 7

@@ -91,7 +91,7 @@ func TestNumbers(t *testing.T) {
 	for name, c := range map[string]struct{ got, want float64 }{
 		"fisher": {*r.Fisher, 1000}, "loss": {*r.Loss, 2000}, "gap": {*r.PosteriorGap, 3000}, "critic": {*r.Critic, 4000}, "truth": {*r.Truth, 5000},
 	} {
-		if math.Abs(c.got-c.want-middle(data)) > 1e-9 {
+		if !(math.Abs(c.got-c.want-middle(data)) <= 1e-9) {
 			t.Errorf("%s is %v, want %v and %v", name, c.got, c.want, middle(data))
 		}
 	}
@@ -99,7 +99,7 @@ func TestNumbers(t *testing.T) {
 	for i, v := range x {
 		square += (float64(i/192) - v) * (float64(i/192) - v) / float64(len(x))
 	}
-	if want := math.Sqrt(square); math.Abs(*r.RMSERunning/want-1) > 1e-5 || math.Abs(*r.RMSEBatch/want-1) > 1e-5 {
+	if want := math.Sqrt(square); !(math.Abs(*r.RMSERunning/want-1) <= 1e-5) || !(math.Abs(*r.RMSEBatch/want-1) <= 1e-5) {
 		t.Errorf("the RMSE of numbers is %v and %v, want %v", *r.RMSEBatch, *r.RMSERunning, want)
 	}
 	of := map[string]float64{"data": data, otherSamples: batch, otherNoise: data, "other": foreigners}
@@ -133,7 +133,7 @@ func TestNumbers(t *testing.T) {
 			}
 		}
 	}
-	if len(r.AUROC) != 3 || r.AUROC[2].Against != "other" || math.Abs(r.AUROC[2].Value-won) > 1e-3 || math.Abs(won-0.5) < 0.01 {
+	if len(r.AUROC) != 3 || r.AUROC[2].Against != "other" || !(math.Abs(r.AUROC[2].Value-won) <= 1e-3) || math.Abs(won-0.5) < 0.01 {
 		t.Errorf("%+v, by pairs %v", r.AUROC, won)
 	}
 }

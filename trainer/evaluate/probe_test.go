@@ -113,7 +113,7 @@ func TestProbe(t *testing.T) {
 	if err := e.probe(t.Context(), &part); err != nil || part.ProbeSamples != 400 {
 		t.Errorf("%+v, %v", part, err)
 	}
-	if x := *part.ProbeRaw * 30; math.Abs(x-math.Round(x)) > 1e-9 {
+	if x := *part.ProbeRaw * 30; !(math.Abs(x-math.Round(x)) <= 1e-9) {
 		t.Errorf("an accuracy of %v is not one of 30 samples", *part.ProbeRaw)
 	}
 }

@@ -49,7 +49,7 @@ func TestReconstruct(t *testing.T) {
 		"running":    {*r.RMSERunning, 0.25 * math.Sqrt(square)},
 		"mean image": {*r.RMSEMeanImage, math.Sqrt(beside)},
 	} {
-		if got, want := of[0], of[1]; math.Abs(got/want-1) > 1e-5 {
+		if got, want := of[0], of[1]; !(math.Abs(got/want-1) <= 1e-5) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 	}

@@ -119,7 +119,7 @@ func TestDrawsOfBatches(t *testing.T) {
 			sum, n = sum+float64(v), n+1
 		}
 	}
-	if mean := sum / n; math.Abs(mean+1) > 5*2/math.Sqrt(n) {
+	if mean := sum / n; !(math.Abs(mean+1) <= 5*2/math.Sqrt(n)) {
 		t.Errorf("the mean of %v values is %v, want −1", n, mean)
 	}
 }
@@ -178,7 +178,7 @@ func TestRecollection(t *testing.T) {
 			t.Errorf("with a gain of %v: collapsed is %v", gain, got.Collapsed)
 		}
 		for what, s := range map[float64]sentences{1 - gain: got.Given, 1: got.Blind} {
-			if math.Abs(s.NLLWord-what) > 1e-5 {
+			if !(math.Abs(s.NLLWord-what) <= 1e-5) {
 				t.Errorf("with a gain of %v: −log p of a word is %v, want %v", gain, s.NLLWord, what)
 			}
 		}

@@ -69,7 +69,7 @@ func TestSortedByClass(t *testing.T) {
 		}
 		return *r.Quality.row("precision").Samples
 	}
-	if mixed, sorted := precision(false), precision(true); math.Abs(mixed-sorted) > 0.2 || mixed < 0.5 {
+	if mixed, sorted := precision(false), precision(true); !(math.Abs(mixed-sorted) <= 0.2) || mixed < 0.5 {
 		t.Errorf("precision is %v, and %v of such pictures sorted by class", mixed, sorted)
 	}
 
@@ -145,7 +145,7 @@ func TestPairsOfSortedData(t *testing.T) {
 		return *r.Loss
 	}
 	mixed, sorted := loss(false, 1), loss(true, 1)
-	if math.Abs(sorted/mixed-1) > 0.2 {
+	if !(math.Abs(sorted/mixed-1) <= 0.2) {
 		t.Errorf("pairs of mixed data are %v apart, and of sorted ones %v", mixed, sorted)
 	}
 	if again, other := loss(true, 1), loss(true, 2); again != sorted || other == sorted {

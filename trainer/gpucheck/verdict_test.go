@@ -145,7 +145,7 @@ func TestFloor(t *testing.T) {
 		p            cuda.Precision
 		want         float64
 	}{{1e12, 4e9, cuda.BF16, 4}, {1e12, 4e9, cuda.F32, 22}, {1e12, 4e9, cuda.TF32, 0}} {
-		if got := m.floor(c.flops, c.bytes, c.p); math.Abs(got-c.want) > 1e-9 {
+		if got := m.floor(c.flops, c.bytes, c.p); !(math.Abs(got-c.want) <= 1e-9) {
 			t.Errorf("%v: %v ms, want %v", c.p, got, c.want)
 		}
 	}

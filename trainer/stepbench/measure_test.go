@@ -141,10 +141,10 @@ func TestPerOp(t *testing.T) {
 	before := exec.Stats{Ops: map[string]exec.OpStats{"conv2d": {Calls: 10, Time: time.Second, Flops: 7e9}}}
 	after := exec.Stats{Ops: map[string]exec.OpStats{"conv2d": {Calls: 30, Time: 3 * time.Second, Flops: 17e9}, "add": {Calls: 5, Time: time.Millisecond}}}
 	ops := perOp(before, after, 5)
-	if c := ops["conv2d"]; c.Calls != 4 || math.Abs(c.MS-400) > 1e-9 || math.Abs(c.GFLOPS-5) > 1e-9 {
+	if c := ops["conv2d"]; c.Calls != 4 || !(math.Abs(c.MS-400) <= 1e-9) || !(math.Abs(c.GFLOPS-5) <= 1e-9) {
 		t.Errorf("20 calls, 2 s and 10 GFLOP in 5 steps are %+v", c)
 	}
-	if a := ops["add"]; a.Calls != 1 || math.Abs(a.MS-0.2) > 1e-9 || a.GFLOPS != 0 {
+	if a := ops["add"]; a.Calls != 1 || !(math.Abs(a.MS-0.2) <= 1e-9) || a.GFLOPS != 0 {
 		t.Errorf("5 calls and 1 ms in 5 steps are %+v", a)
 	}
 }

@@ -77,10 +77,10 @@ func TestNets(t *testing.T) {
 			}
 			// images/s, milliseconds and GFLOP/s are three views of one number.
 			ms, rate := step["step_ms"].(float64), step["img_s"].(float64)
-			if got := rate * ms / 1e3; math.Abs(got-2) > 0.02 {
+			if got := rate * ms / 1e3; !(math.Abs(got-2) <= 0.02) {
 				t.Errorf("%v images/s at %v ms/step are %v images a step, want 2", rate, ms, got)
 			}
-			if got, want := step["gflops"].(float64), rate*step["gflop_per_img"].(float64); math.Abs(got-want) > 0.02+0.05*want {
+			if got, want := step["gflops"].(float64), rate*step["gflop_per_img"].(float64); !(math.Abs(got-want) <= 0.02+0.05*want) {
 				t.Errorf("%v GFLOP/s, want images/s times GFLOP per image, %v", got, want)
 			}
 			if _, ok := step["losses"].(map[string]any)[tt.loss]; !ok {

@@ -205,7 +205,7 @@ func TestSumsOfParts(t *testing.T) {
 		b.Output("c", b.Neg(c))
 	})
 	for _, a := range []float64{0, -0.25, 0.25} {
-		if got, want := p.Output(fmt.Sprint(a)).At(0), a*rows*1e37; math.Abs(got-want) > 1e32 || math.IsNaN(got) {
+		if got, want := p.Output(fmt.Sprint(a)).At(0), a*rows*1e37; !(math.Abs(got-want) <= 1e32) || math.IsNaN(got) {
 			t.Errorf("the sum of %v·x is %v, want %v", a, got, want)
 		}
 	}

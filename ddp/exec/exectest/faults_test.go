@@ -44,7 +44,7 @@ func spoilOutput(p *faultyProgram) {
 	t := p.Output(outs[len(outs)-1].Name)
 	worst := 0
 	for i := range t.Type.Shape.Len() {
-		if math.Abs(t.At(i)) > math.Abs(t.At(worst)) {
+		if !(math.Abs(t.At(i)) <= math.Abs(t.At(worst))) {
 			worst = i
 		}
 	}

@@ -73,7 +73,7 @@ func TestWork(t *testing.T) {
 	seen := map[Kind]bool{}
 	for i, s := range p.Steps {
 		got := p.work(node{op: s.Op, in: s.In, out: s.Out}) - byteMoved*float64(p.Traffic(i))
-		if math.Abs(got-want[s.Kind()]) > 1e-6*want[s.Kind()] {
+		if !(math.Abs(got-want[s.Kind()]) <= 1e-6*want[s.Kind()]) {
 			t.Errorf("%v: %v operations, want %v", s.Op, got, want[s.Kind()])
 		}
 		seen[s.Kind()] = true

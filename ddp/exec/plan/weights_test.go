@@ -73,7 +73,7 @@ func TestWeightsLast(t *testing.T) {
 			}
 			for i, got := range trained(t, p, world, 2) {
 				for k := range got.Type.Shape.Len() {
-					if a, b := got.At(k), want[i].At(k); math.Abs(a-b) > 1e-3*(1+math.Abs(b)) && !(math.IsNaN(a) && math.IsNaN(b)) && a != b {
+					if a, b := got.At(k), want[i].At(k); !(math.Abs(a-b) <= 1e-3*(1+math.Abs(b))) && !(math.IsNaN(a) && math.IsNaN(b)) && a != b {
 						t.Fatalf("%s, %s: result %d, element %d: got %v, want %v\n%s", name, order, i, k, a, b, dump(t, p))
 					}
 				}

@@ -77,11 +77,11 @@ func TestPublishedFeaturesAreRaw(t *testing.T) {
 		switch expected := map[string]float64{"frechet-inception": want, "is-inception": score}[v.Row]; {
 		case expected == 0:
 			t.Errorf("a row %s", v.Row)
-		case math.Abs(v.Value-expected) > 1e-3*expected:
+		case !(math.Abs(v.Value-expected) <= 1e-3*expected):
 			t.Errorf("%s is %v, want %v", v.Row, v.Value, expected)
 		}
 		// Over the score's parts; of one network there is no other.
-		if spread := map[string]float64{"is-inception": sd}[v.Row]; math.Abs(v.Spread-spread) > 1e-3*score {
+		if spread := map[string]float64{"is-inception": sd}[v.Row]; !(math.Abs(v.Spread-spread) <= 1e-3*score) {
 			t.Errorf("%s spreads by %v, want %v", v.Row, v.Spread, spread)
 		}
 	}

@@ -191,7 +191,7 @@ func TestTable(t *testing.T) {
 	}
 	got := numbers(t, j, x)
 	for row, w := range want {
-		if g, ok := got[row]; !ok || math.Abs(g-w) > 1e-3*(0.01+math.Abs(w)) {
+		if g, ok := got[row]; !ok || !(math.Abs(g-w) <= 1e-3*(0.01+math.Abs(w))) {
 			t.Errorf("%s is %v, want %v", row, g, w)
 		}
 	}
@@ -218,7 +218,7 @@ func TestSlicedIsOfAllLevels(t *testing.T) {
 		t.Fatal(levels, err)
 	}
 	j := judge(t, Config{Size: large, Measures: []string{SWD}}, Set{Name: "reference", X: reference})
-	if got, want := numbers(t, j, x)["swd"], (levels[0]+levels[1])/2; math.Abs(got/want-1) > 1e-3 {
+	if got, want := numbers(t, j, x)["swd"], (levels[0]+levels[1])/2; !(math.Abs(got/want-1) <= 1e-3) {
 		t.Errorf("got %v, want %v, of the levels %v", got, want, levels)
 	}
 }

@@ -21,7 +21,7 @@ func TestNoise(t *testing.T) {
 		squares += float64(v) * float64(v)
 	}
 	n := float64(len(x))
-	if n != 3000 || math.Abs(sum/n) > 0.05 || math.Abs(squares/n-1./3) > 0.03 {
+	if n != 3000 || !(math.Abs(sum/n) <= 0.05) || !(math.Abs(squares/n-1./3) <= 0.03) {
 		t.Errorf("%v values, mean %v, mean square %v", n, sum/n, squares/n)
 	}
 	if !slices.Equal(x[:60], Noise(1, size, 3)) || slices.Equal(x, Noise(50, size, 4)) {
@@ -43,7 +43,7 @@ func TestBlurred(t *testing.T) {
 		down += r * r * float64(v)
 		right += c * c * float64(v)
 	}
-	if math.Abs(sum-1) > 1e-5 || math.Abs(down-2) > 1e-5 || math.Abs(right-2) > 1e-5 {
+	if !(math.Abs(sum-1) <= 1e-5) || !(math.Abs(down-2) <= 1e-5) || !(math.Abs(right-2) <= 1e-5) {
 		t.Errorf("sum %v, variances %v and %v, want 1, 2 and 2", sum, down, right)
 	}
 	for _, v := range y[s.H*s.W:] {
@@ -62,7 +62,7 @@ func TestBlurred(t *testing.T) {
 	}
 	flat := slices.Repeat([]float32{0.5}, size.Len())
 	for _, v := range Blurred(flat, size) {
-		if math.Abs(float64(v)-0.5) > 1e-6 {
+		if !(math.Abs(float64(v)-0.5) <= 1e-6) {
 			t.Fatalf("flat picture has %v", v)
 		}
 	}

@@ -38,7 +38,7 @@ func TestUnigram(t *testing.T) {
 	before := slices.Clone(long[0])
 	got := Unigram(long, from, 5)
 	want, _ := frequency(from)
-	if share, n := frequency(got); math.Abs(share-want) > 3*math.Sqrt(0.25/float64(n)) {
+	if share, n := frequency(got); !(math.Abs(share-want) <= 3*math.Sqrt(0.25/float64(n))) {
 		t.Errorf("a word is %v of all, want %v", share, want)
 	}
 	next := 0

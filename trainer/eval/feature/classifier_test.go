@@ -50,7 +50,7 @@ func trained(t *testing.T) (Net, Labelled) {
 		}
 		last = loss
 	}})
-	if err != nil || math.Abs(first-math.Ln2) > 0.5 || last > first/3 {
+	if err != nil || !(math.Abs(first-math.Ln2) <= 0.5) || last > first/3 {
 		t.Fatalf("loss from %v to %v, %v", first, last, err)
 	}
 	return n, stripes(50, s, 1000)
@@ -70,7 +70,7 @@ func TestClassifier(t *testing.T) {
 		t.Errorf("accuracy %v", a)
 	}
 	for i := range probabilities.N {
-		if row := probabilities.Row(i); math.Abs(row[0]+row[1]-1) > 1e-5 {
+		if row := probabilities.Row(i); !(math.Abs(row[0]+row[1]-1) <= 1e-5) {
 			t.Fatalf("probabilities %v", row)
 		}
 	}
@@ -231,7 +231,7 @@ func TestRates(t *testing.T) {
 		return most
 	}
 	one := train(1, 3)
-	if moved := farthest(one, func(v nn.Variable) []float32 { return v.Value(3).F32() }); math.Abs(moved/1e-3-1) > 0.01 {
+	if moved := farthest(one, func(v nn.Variable) []float32 { return v.Value(3).F32() }); !(math.Abs(moved/1e-3-1) <= 0.01) {
 		t.Errorf("the first step moves weights by %v", moved)
 	}
 	three := train(3, 3)

@@ -461,7 +461,7 @@ func TestInitialWeights(t *testing.T) {
 			for _, w := range net.draw(t, v.Name) {
 				square += w * w / float64(v.Type.Shape.Len())
 			}
-			if want := 2 / float64(9*v.Type.Shape.At(1)); math.Abs(square/want-1) > 0.06 {
+			if want := 2 / float64(9*v.Type.Shape.At(1)); !(math.Abs(square/want-1) <= 0.06) {
 				t.Errorf("%s of %v begins with the variance %v, want %v", v.Name, v.Type.Shape, square, want)
 			}
 		}

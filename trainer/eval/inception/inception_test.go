@@ -164,11 +164,11 @@ func compare(t *testing.T, what string, got []float64, every int, want []float64
 	sum := 0.0
 	for i, v := range got {
 		sum += v * v
-		if i%every == 0 && math.Abs(v-want[i/every]) > 1e-4*norm/math.Sqrt(float64(len(got))) {
+		if i%every == 0 && !(math.Abs(v-want[i/every]) <= 1e-4*norm/math.Sqrt(float64(len(got)))) {
 			t.Errorf("%s: value %d is %v, want %v", what, i, v, want[i/every])
 		}
 	}
-	if math.Abs(math.Sqrt(sum)/norm-1) > 1e-4 {
+	if !(math.Abs(math.Sqrt(sum)/norm-1) <= 1e-4) {
 		t.Errorf("%s have norm %v, want %v", what, math.Sqrt(sum), norm)
 	}
 }

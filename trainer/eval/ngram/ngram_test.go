@@ -65,7 +65,7 @@ func TestAgainstDefinition(t *testing.T) {
 					if w >= data.End {
 						p = want.p(c, w)
 					}
-					if got := m.P(c, w); math.Abs(got-p) > 1e-13 {
+					if got := m.P(c, w); !(math.Abs(got-p) <= 1e-13) {
 						t.Fatalf("order %d, %d sentences: p(%d | %v) is %v, by definition %v", order, n, w, c, got, p)
 					}
 				}
@@ -99,13 +99,13 @@ func TestByHand(t *testing.T) {
 		{[]int32{1, a}, data.End, (2-1.)/2 + 1./2*unigram(1)},
 		{[]int32{1, data.Unknown}, a, unigram(0.5)},
 	} {
-		if got := m.P(tt.context, tt.word); math.Abs(got-tt.want) > 1e-15 {
+		if got := m.P(tt.context, tt.word); !(math.Abs(got-tt.want) <= 1e-15) {
 			t.Errorf("p(%d | %v) is %v, want %v", tt.word, tt.context, got, tt.want)
 		}
 	}
 	s, err := m.Score([][]int32{{1, a, 2}, {1, 2}})
 	want := -math.Log(m.P([]int32{1}, a)) - math.Log(m.P([]int32{1, a}, 2)) - math.Log(m.P([]int32{1}, 2))
-	if err != nil || s.Words != 3 || math.Abs(s.NLL-want) > 1e-14 || math.Abs(s.Perplexity()-math.Exp(want/3)) > 1e-12 {
+	if err != nil || s.Words != 3 || !(math.Abs(s.NLL-want) <= 1e-14) || !(math.Abs(s.Perplexity()-math.Exp(want/3)) <= 1e-12) {
 		t.Errorf("%+v, %v, want %v of 3 words", s, err, want)
 	}
 }
@@ -124,7 +124,7 @@ func TestNormalised(t *testing.T) {
 			}
 			sum += p
 		}
-		if math.Abs(sum-1) > 1e-12 {
+		if !(math.Abs(sum-1) <= 1e-12) {
 			t.Errorf("probabilities after %v add up to %v", c, sum)
 		}
 	}
@@ -146,7 +146,7 @@ func TestDeterministic(t *testing.T) {
 		}
 		scores = append(scores, s)
 	}
-	if scores[0] != scores[1] || math.Abs(scores[0].NLL-scores[2].NLL) > 1e-9 {
+	if scores[0] != scores[1] || !(math.Abs(scores[0].NLL-scores[2].NLL) <= 1e-9) {
 		t.Errorf("scores %v", scores)
 	}
 }
@@ -244,7 +244,7 @@ func FuzzModel(f *testing.F) {
 		for w := range int32(words) {
 			sum += m.P(c, w)
 		}
-		if math.Abs(sum-1) > 1e-9 {
+		if !(math.Abs(sum-1) <= 1e-9) {
 			t.Errorf("probabilities after %v add up to %v", c, sum)
 		}
 		if s, err := m.Score(all); err != nil || math.IsInf(s.NLL, 0) || math.IsNaN(s.NLL) {

@@ -110,7 +110,7 @@ func TestLaplacian(t *testing.T) {
 			}
 			up := want[1].up()
 			for k, v := range p.plane(i).x {
-				if math.Abs(up.x[k]+l.levels[0].x[k]-v) > 1e-6 {
+				if !(math.Abs(up.x[k]+l.levels[0].x[k]-v) <= 1e-6) {
 					t.Fatal("the levels do not give the picture back")
 				}
 			}
@@ -127,7 +127,7 @@ func TestLaplacianOfFlat(t *testing.T) {
 	}
 	for k, want := range []float64{0, 0.75} {
 		for _, v := range l.levels[k].x {
-			if math.Abs(v-want) > 1e-12 {
+			if !(math.Abs(v-want) <= 1e-12) {
 				t.Fatalf("level %d has %v, want %v", k, v, want)
 			}
 		}

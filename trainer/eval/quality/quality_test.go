@@ -69,7 +69,7 @@ func TestFrechetOfKnownGaussians(t *testing.T) {
 		"wider":    {diagonal(0, 1, 4), diagonal(0, 9, 4), 4}, // (3−1)²
 		"singular": {diagonal(0, 0, 4), diagonal(0, 1, 0), 5},
 	} {
-		if got, err := Frechet(c.a, c.b); err != nil || math.Abs(got-c.want) > 1e-6 {
+		if got, err := Frechet(c.a, c.b); err != nil || !(math.Abs(got-c.want) <= 1e-6) {
 			t.Errorf("%s: %v, %v; want %v", name, got, err, c.want)
 		}
 	}
@@ -84,11 +84,11 @@ func TestFrechetOfKnownGaussians(t *testing.T) {
 		a, errA := FitGaussian(x)
 		b, errB := FitGaussian(bent)
 		got, err := Frechet(a, b)
-		if want := slowFrechet(t, a, b); errA != nil || errB != nil || err != nil || math.Abs(got-want) > 1e-6 {
+		if want := slowFrechet(t, a, b); errA != nil || errB != nil || err != nil || !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("%d features: %v, %v; want %v", d, got, err, want)
 		}
 		back, err := Frechet(b, a)
-		if err != nil || math.Abs(back-got) > 1e-6 {
+		if err != nil || !(math.Abs(back-got) <= 1e-6) {
 			t.Errorf("%d features: %v one way, %v the other, %v", d, got, back, err)
 		}
 	}
@@ -110,7 +110,7 @@ func TestFitGaussian(t *testing.T) {
 			for i := range m.N {
 				sum += (m.Row(i)[j] - meanJ) * (m.Row(i)[k] - meanK) / 39
 			}
-			if math.Abs(sum-g.Cov.At(j, k)) > 1e-12 || math.Abs(meanJ-g.Mean[j]) > 1e-12 {
+			if !(math.Abs(sum-g.Cov.At(j, k)) <= 1e-12) || !(math.Abs(meanJ-g.Mean[j]) <= 1e-12) {
 				t.Errorf("covariance %d,%d is %v, want %v", j, k, g.Cov.At(j, k), sum)
 			}
 		}
@@ -165,7 +165,7 @@ func TestKID(t *testing.T) {
 		y.X[i] += 0.5
 	}
 	got, err := KID{Subsets: 3, Size: 30, Mul: Plain}.Of(x, y) // each subset is all
-	if want := slowKID(x, y); err != nil || math.Abs(got-want) > 1e-12 {
+	if want := slowKID(x, y); err != nil || !(math.Abs(got-want) <= 1e-12) {
 		t.Errorf("got %v, %v; want %v", got, err, want)
 	}
 	// Each round has subsets of its own, of either side.
@@ -175,7 +175,7 @@ func TestKID(t *testing.T) {
 		seen[fmt.Sprint(a)], seen[fmt.Sprint(b)] = true, true
 		mean += slowKID(x.Pick(a), y.Pick(b)) / float64(k.Subsets)
 	}
-	if got, err := k.Of(x, y); err != nil || math.Abs(got-mean) > 1e-12 || len(seen) != 2*k.Subsets {
+	if got, err := k.Of(x, y); err != nil || !(math.Abs(got-mean) <= 1e-12) || len(seen) != 2*k.Subsets {
 		t.Errorf("got %v of %d subsets, %v; want %v of %d", got, len(seen), err, mean, 2*k.Subsets)
 	}
 	k.Seed = 2
@@ -223,7 +223,7 @@ func TestKIDIsUnbiased(t *testing.T) {
 	}
 	mean := sum / draws
 	se := math.Sqrt((squares/draws - mean*mean) / draws)
-	if math.Abs(mean) > 2*se {
+	if !(math.Abs(mean) <= 2*se) {
 		t.Errorf("mean %v, standard error %v", mean, se)
 	}
 	if selves/draws < 10*se {
@@ -289,7 +289,7 @@ func TestPRDC(t *testing.T) {
 	}
 	got, err := m.Judge(fake)
 	want := slowPRDC(real, fake)
-	if err != nil || math.Abs(got.Precision-want.Precision)+math.Abs(got.Recall-want.Recall)+math.Abs(got.Density-want.Density)+math.Abs(got.Coverage-want.Coverage) > 1e-9 {
+	if err != nil || !(math.Abs(got.Precision-want.Precision)+math.Abs(got.Recall-want.Recall)+math.Abs(got.Density-want.Density)+math.Abs(got.Coverage-want.Coverage) <= 1e-9) {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 	if want.Recall > 0.5 || want.Precision < 0.6 {
@@ -348,7 +348,7 @@ func TestPRDCOfTies(t *testing.T) {
 		}
 		got, err := m.Judge(set.fake)
 		want := slowPRDC(set.real, set.fake)
-		if err != nil || math.Abs(got.Precision-want.Precision)+math.Abs(got.Recall-want.Recall)+math.Abs(got.Density-want.Density)+math.Abs(got.Coverage-want.Coverage) > 1e-9 {
+		if err != nil || !(math.Abs(got.Precision-want.Precision)+math.Abs(got.Recall-want.Recall)+math.Abs(got.Density-want.Density)+math.Abs(got.Coverage-want.Coverage) <= 1e-9) {
 			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, want)
 		}
 	}
@@ -379,7 +379,7 @@ func TestNearest(t *testing.T) {
 			a, b := samples.Row(i), train.Row(j)
 			want = min(want, math.Sqrt(((a[0]-b[0])*(a[0]-b[0])+(a[1]-b[1])*(a[1]-b[1]))/2))
 		}
-		if math.Abs(got[i]-want) > 1e-6 {
+		if !(math.Abs(got[i]-want) <= 1e-6) {
 			t.Fatalf("sample %d: %v, want %v", i, got[i], want)
 		}
 	}
@@ -408,7 +408,7 @@ func TestNearestOfNearTies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, v := range got {
-		if want := 0.5 / math.Sqrt(d); math.Abs(v/want-1) > 1e-10 {
+		if want := 0.5 / math.Sqrt(d); !(math.Abs(v/want-1) <= 1e-10) {
 			t.Errorf("sample %d: %v, want %v", i, v, want)
 		}
 	}
@@ -420,21 +420,21 @@ func TestInceptionScore(t *testing.T) {
 		sure.Row(i)[i%4] = 1
 		copy(unsure.Row(i), []float64{0.1, 0.2, 0.3, 0.4})
 	}
-	if m, sd, err := InceptionScore(sure, 10); err != nil || math.Abs(m-4) > 1e-12 || sd > 1e-12 {
+	if m, sd, err := InceptionScore(sure, 10); err != nil || !(math.Abs(m-4) <= 1e-12) || sd > 1e-12 {
 		t.Errorf("%v ± %v, %v; want as many as there are classes", m, sd, err)
 	}
-	if m, _, err := InceptionScore(unsure, 10); err != nil || math.Abs(m-1) > 1e-12 {
+	if m, _, err := InceptionScore(unsure, 10); err != nil || !(math.Abs(m-1) <= 1e-12) {
 		t.Errorf("%v, %v; want 1", m, err)
 	}
 	two := Matrix{4, 2, []float64{0.9, 0.1, 0.2, 0.8, 0.5, 0.5, 0.4, 0.6}}
 	kl := func(p, q float64) float64 { return p*math.Log(p/q) + (1-p)*math.Log((1-p)/(1-q)) }
 	want := math.Exp((kl(0.9, 0.5) + kl(0.2, 0.5) + kl(0.5, 0.5) + kl(0.4, 0.5)) / 4)
-	if m, _, err := InceptionScore(two, 1); err != nil || math.Abs(m-want) > 1e-12 {
+	if m, _, err := InceptionScore(two, 1); err != nil || !(math.Abs(m-want) <= 1e-12) {
 		t.Errorf("%v, %v; want %v", m, err, want)
 	}
 	// A part that tells two classes and one that tells none.
 	parts := Matrix{4, 2, []float64{1, 0, 0, 1, 1, 0, 1, 0}}
-	if m, sd, err := InceptionScore(parts, 2); err != nil || math.Abs(m-1.5) > 1e-12 || math.Abs(sd-0.5) > 1e-12 {
+	if m, sd, err := InceptionScore(parts, 2); err != nil || !(math.Abs(m-1.5) <= 1e-12) || !(math.Abs(sd-0.5) <= 1e-12) {
 		t.Errorf("%v ± %v, %v; want 1.5 ± 0.5, of parts that have 2 and 1", m, sd, err)
 	}
 	parts.X[3], parts.X[2] = 1.1, -0.1

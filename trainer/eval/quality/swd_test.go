@@ -76,7 +76,7 @@ func TestSWD(t *testing.T) {
 		longest = max(longest, math.Sqrt(v))
 	}
 	for _, line := range p.sorted[0] {
-		if !slices.IsSorted(line) || len(line) != m.N || math.Abs(line[0]) > longest || math.Abs(line[len(line)-1]) > longest {
+		if !slices.IsSorted(line) || len(line) != m.N || !(math.Abs(line[0]) <= longest) || !(math.Abs(line[len(line)-1]) <= longest) {
 			t.Errorf("projections %v of patches of length up to %v", line, longest)
 		}
 	}
@@ -106,12 +106,12 @@ func TestDirections(t *testing.T) {
 	of := func(seed uint64, level int) Matrix { return SWD{Directions: n, Seed: seed}.directions(d, level) }
 	m := of(3, 0)
 	for i, square := range norms(m) {
-		if math.Abs(square-1) > 1e-12 {
+		if !(math.Abs(square-1) <= 1e-12) {
 			t.Errorf("direction %d has the length %v", i, math.Sqrt(square))
 		}
 	}
 	for j, mean := range m.Mean() {
-		if math.Abs(mean) > 4/math.Sqrt(n*d) { // of values of variance 1/d
+		if !(math.Abs(mean) <= 4/math.Sqrt(n*d)) { // of values of variance 1/d
 			t.Errorf("along axis %d they go %v on average", j, mean)
 		}
 	}
@@ -149,7 +149,7 @@ func TestSWDOfConstantPictures(t *testing.T) {
 	px, errX := s.Project(x)
 	py, errY := s.Project(y)
 	d, err := px.Distance(py)
-	if err := errors.Join(errX, errY, err); err != nil || len(d) != 1 || math.Abs(d[0]/want-1) > 0.03 {
+	if err := errors.Join(errX, errY, err); err != nil || len(d) != 1 || !(math.Abs(d[0]/want-1) <= 0.03) {
 		t.Errorf("got %v, %v; want %v", d, err, want)
 	}
 }

@@ -220,7 +220,7 @@ func TestByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := 4 * a / (1 + 4*a*a); math.Abs(m.W[1]-want) > 1e-9*want || math.Abs(m.B[1]) > 1e-12 {
+		if want := 4 * a / (1 + 4*a*a); !(math.Abs(m.W[1]-want) <= 1e-9*want) || !(math.Abs(m.B[1]) <= 1e-12) {
 			t.Errorf("at ±%v: w %v, b %v; want %v and 0", a, m.W[1], m.B[1], want)
 		}
 	}

@@ -66,7 +66,7 @@ func TestSteps(t *testing.T) {
 	if _, before := s.at(t, 0, 0); math.Abs(want-before) < 1e-3*math.Abs(want) {
 		t.Errorf("23 steps do not change J: %v, %v", before, want)
 	}
-	if math.Abs(got-want) > 1e-5*math.Abs(want) {
+	if !(math.Abs(got-want) <= 1e-5*math.Abs(want)) {
 		t.Errorf("J after 23 steps is %v, after 15 and 8 unrolled %v", want, got)
 	}
 	if d := floats.Distance(g0, g8, 2); d < 1e-3*floats.Norm(g0, 2) {
@@ -108,7 +108,7 @@ func TestGradient(t *testing.T) {
 		philox.Name{Seed: 5, Purpose: philox.Testing}.Normal(d)
 		const h = 2e-3
 		slope := (s.moved(t, phi, n, d, h) - s.moved(t, phi, n, d, -h)) / (2 * h)
-		if want := floats.Dot(grad, d); math.Abs(slope-want) > 2e-3*math.Abs(want) {
+		if want := floats.Dot(grad, d); !(math.Abs(slope-want) <= 2e-3*math.Abs(want)) {
 			t.Errorf("N = %d: slope %v, gradient %v", n, slope, want)
 		}
 	}
@@ -162,7 +162,7 @@ func TestMeasure(t *testing.T) {
 	}
 	far, _ := s.at(t, near.manySteps, near.manyUnroll)
 	g, _ := s.at(t, near.steps, 3)
-	if want := floats.Distance(g, far, 2) / floats.Norm(far, 2); math.Abs(more.Values["N=3"]/want-1) > 1e-6 {
+	if want := floats.Distance(g, far, 2) / floats.Norm(far, 2); !(math.Abs(more.Values["N=3"]/want-1) <= 1e-6) {
 		t.Errorf("the bias after 20 steps with 3 unrolled is %v, by its definition %v", more.Values["N=3"], want)
 	}
 	long := p

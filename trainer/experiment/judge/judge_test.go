@@ -23,7 +23,7 @@ func TestSpread(t *testing.T) {
 		"a": {4, 3, math.Sqrt(14.0 / 3)}, "b": {1, 5, 0}, "c": {}, "d": {},
 	} {
 		got := table.Spread(Value{name, "ll"})
-		if got.N != want.N || got.Mean != want.Mean || math.Abs(got.SD-want.SD) > 1e-12 {
+		if got.N != want.N || got.Mean != want.Mean || !(math.Abs(got.SD-want.SD) <= 1e-12) {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
 		}
 	}

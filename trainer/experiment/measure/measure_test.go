@@ -105,7 +105,7 @@ func TestLogged(t *testing.T) {
 		{"few lines", last, run(3, 1, falling), 998},
 	} {
 		got, err := logged("upper", c.take)(Evidence{Records: c.records})
-		if err != nil || math.Abs(got-c.want) > 1e-9*math.Abs(c.want) {
+		if err != nil || !(math.Abs(got-c.want) <= 1e-9*math.Abs(c.want)) {
 			t.Errorf("%s: got %v, %v; want %v", c.name, got, err, c.want)
 		}
 	}
@@ -192,7 +192,7 @@ func TestFromData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, err := m.Of(Evidence{Evaluation: fields}); err != nil || math.Abs(v-want) > 1e-12 {
+		if v, err := m.Of(Evidence{Evaluation: fields}); err != nil || !(math.Abs(v-want) <= 1e-12) {
 			t.Errorf("%s: %v, %v; want %v", text, v, err, want)
 		}
 	}
@@ -270,7 +270,7 @@ func TestAll(t *testing.T) {
 	e := Evidence{Evaluation: fields, TrainCPU: 3, SampleWall: 2}
 	for name, want := range map[string]float64{"ll": 0.31, "fisher": -5885.1, "gap": 46, "probe": 93.85, "cpu-s": 3, "sample-s": 2} {
 		m, ok := Find(name)
-		if v, err := m.Of(e); !ok || err != nil || math.Abs(v-want) > 1e-12 {
+		if v, err := m.Of(e); !ok || err != nil || !(math.Abs(v-want) <= 1e-12) {
 			t.Errorf("%s: %v, %v; want %v", name, v, err, want)
 		}
 	}

@@ -36,7 +36,7 @@ func TestRanks(t *testing.T) {
 		"mem-1":    2, "mem-2": 4, "batch-published": 100, "steps-published": 1000,
 		"days-here": 5. * 5 * 1000 / 86400, "tera-ops": 0.5, "days-h100": 0.5 / 67 * 1000 / 86400,
 	} {
-		if got, err := take(name, Evidence{Worlds: worlds(0), Published: paper}); err != nil || math.Abs(got-want) > 1e-12 {
+		if got, err := take(name, Evidence{Worlds: worlds(0), Published: paper}); err != nil || !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("%s: %v, %v, want %v", name, got, err, want)
 		}
 	}

@@ -155,10 +155,10 @@ func TestErrorsByDefinition(t *testing.T) {
 				}
 			}
 			d := s.moments(q).less(s.moments(p))
-			if got := s.vaes(d); math.Abs(got-vaes) > 1e-9 {
+			if got := s.vaes(d); !(math.Abs(got-vaes) <= 1e-9) {
 				t.Errorf("%s, noise %v: VaES is off by %v, want %v", name, eta, got, vaes)
 			}
-			if got := s.vages(d); math.Abs(got-vages) > 1e-6*(1e-3+vages) {
+			if got := s.vages(d); !(math.Abs(got-vages) <= 1e-6*(1e-3+vages)) {
 				t.Errorf("%s, noise %v: VaGES is off by %v, want %v", name, eta, got, vages)
 			}
 			if eta != 0 && !(vaes > 1e-4 && vages > 1e-4) {
@@ -196,17 +196,17 @@ func TestDivergences(t *testing.T) {
 			}
 			return sum
 		})
-		if got := s.divergence(q, p); math.Abs(got-want) > 1e-8 {
+		if got := s.divergence(q, p); !(math.Abs(got-want) <= 1e-8) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
-		if got := s.divergence(p, p); math.Abs(got) > 1e-30 {
+		if got := s.divergence(p, p); !(math.Abs(got) <= 1e-30) {
 			t.Errorf("%s: of the posterior itself %v", name, got)
 		}
 	}
 	// Both ways of computing it agree where one gives way to the other.
 	for _, a := range []float64{-30, -3, 0, 2, 30} {
 		in, out := divergence(a, a+0.000999), divergence(a, a+0.001001)
-		if r := out / in; math.Abs(r-math.Pow(1.001/0.999, 2)) > 1e-4 {
+		if r := out / in; !(math.Abs(r-math.Pow(1.001/0.999, 2)) <= 1e-4) {
 			t.Errorf("at %v: %v, then %v", a, in, out)
 		}
 	}
@@ -228,7 +228,7 @@ func TestMeasure(t *testing.T) {
 			if err != nil || len(out.Curves[Bias]) != levels || len(out.Curves[Fitted]) != levels {
 				t.Fatalf("%+v, %v", out, err)
 			}
-			if x := out.Values[Slope]; math.Abs(x-1) > 0.01 {
+			if x := out.Values[Slope]; !(math.Abs(x-1) <= 0.01) {
 				t.Errorf("gauss %v, %s: slope %v", gauss, estimate, x)
 			}
 			proven, ok := out.Values[Proven]
@@ -239,7 +239,7 @@ func TestMeasure(t *testing.T) {
 			for _, c := range out.Curves[Bias] {
 				most = max(most, c.Y/c.X)
 			}
-			if limit, _, err := s.proven(estimate); err != nil || ok && math.Abs(proven*limit/most-1) > 1e-12 {
+			if limit, _, err := s.proven(estimate); err != nil || ok && !(math.Abs(proven*limit/most-1) <= 1e-12) {
 				t.Errorf("gauss %v, %s: %v of what is proven, want %v of %v (%v)", gauss, estimate, proven, most, limit, err)
 			}
 			if norm, err := s.norm2(); err != nil || gauss && norm >= slices.Min(s.kappa) {
@@ -261,7 +261,7 @@ func TestDirections(t *testing.T) {
 				seen[x] = true
 			}
 		}
-		if want := 1 + v[0]*v[0] + v[1]*v[1]; math.Abs(square/want-1) > 0.23 || len(seen) != draws*20 {
+		if want := 1 + v[0]*v[0] + v[1]*v[1]; !(math.Abs(square/want-1) <= 0.23) || len(seen) != draws*20 {
 			t.Errorf("at %v: %d different values with the mean square %v, want %d with %v", v, len(seen), square, draws*20, want)
 		}
 	}
@@ -276,7 +276,7 @@ func TestProven(t *testing.T) {
 		want     float64
 	}{{nil, VaES, 4. / 2}, {nil, VaGES, (2 + 2*2 + 2*4) / 2.}, {[]float64{8, 4}, VaES, 2 * 4 / 16.}} {
 		s := newScene([]float64{1, 0}, []float64{2, 0, 0, 2}, []float64{0, 0}, c.kappa)
-		if got, ok, err := s.proven(c.estimate); err != nil || !ok || math.Abs(got-c.want) > 1e-12 {
+		if got, ok, err := s.proven(c.estimate); err != nil || !ok || !(math.Abs(got-c.want) <= 1e-12) {
 			t.Errorf("κ %v, %s: %v, %v, %v; want %v", c.kappa, c.estimate, got, ok, err, c.want)
 		}
 	}
@@ -293,13 +293,13 @@ func TestFit(t *testing.T) {
 		return c
 	}
 	good := fit(curve(func(x float64) float64 { return 3 * x / (1 + x) }))
-	if math.Abs(good[Slope]-1) > 1e-3 || math.Abs(good[Bound]-3) > 1e-3 || good[Over] != 1 {
+	if !(math.Abs(good[Slope]-1) <= 1e-3) || !(math.Abs(good[Bound]-3) <= 1e-3) || good[Over] != 1 {
 		t.Errorf("%v", good)
 	}
 	if stays := fit(curve(func(x float64) float64 { return 1e-6 + x })); stays[Slope] > 0.7 {
 		t.Errorf("%v", stays)
 	}
-	if grows := fit(curve(func(x float64) float64 { return x + x*x })); math.Abs(grows[Slope]-1) > 1e-2 || grows[Over] < 10 {
+	if grows := fit(curve(func(x float64) float64 { return x + x*x })); !(math.Abs(grows[Slope]-1) <= 1e-2) || grows[Over] < 10 {
 		t.Errorf("%v", grows)
 	}
 }

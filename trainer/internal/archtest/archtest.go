@@ -1,7 +1,7 @@
 // Package archtest checks that the tree keeps the architecture: which room
 // imports which, where cgo, flags and gorgonia may be, what packages are
 // called, that each is documented, how long files are, that random draws are told
-// apart by names, and that documents and comments send readers only to what is
+// apart by names, that tests find NaN wrong, and that documents and comments send readers only to what is
 // there. Its test runs over this module and fails with a sentence for each
 // violation that says why the rule is there.
 //
@@ -55,7 +55,11 @@ func Check(root string) ([]Violation, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, draws...)
+		tolerances, err := checkTolerances(f)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, draws...), tolerances...)
 	}
 	out = append(out, checkPackages(files)...)
 	out = append(out, checkMethods(files)...)

@@ -71,7 +71,7 @@ func TestSentences(t *testing.T) {
 	if !(told > 0.5 && told < 1) {
 		t.Errorf("%v of the words are told, want more than half", told)
 	}
-	if v := got.Sentences; got.Images != 20 || v.Perplexity > 6 || v.Perplexity < 1 || math.Abs(v.NLLWord*float64(v.Words)-20*v.NLL) > 1e-3 || v.Unknown != 0 {
+	if v := got.Sentences; got.Images != 20 || v.Perplexity > 6 || v.Perplexity < 1 || !(math.Abs(v.NLLWord*float64(v.Words)-20*v.NLL) <= 1e-3) || v.Unknown != 0 {
 		t.Errorf("%+v", got)
 	}
 	// Two ranks share the sentences that are written and judged, and find the same.
@@ -81,12 +81,12 @@ func TestSentences(t *testing.T) {
 	}
 	// Neither how many are read at a time nor how they are padded counts.
 	for _, batch := range []string{"2", "7", "20"} {
-		if nll := evaluate("--batch", batch); math.Abs(nll-all) > 1e-4 || got.Sentences.Accuracy != told {
+		if nll := evaluate("--batch", batch); !(math.Abs(nll-all) <= 1e-4) || got.Sentences.Accuracy != told {
 			t.Errorf("−log p is %v in batches of %s, and %v; told are %v and %v", nll, batch, all, got.Sentences.Accuracy, told)
 		}
 	}
 	other := s.prose("padded", "--buckets", "1", "--vocabulary", data+"/vocabulary.txt")
-	if nll := evaluate("--data", other); math.Abs(nll-all) > 1e-4 || got.Sentences.Accuracy != told {
+	if nll := evaluate("--data", other); !(math.Abs(nll-all) <= 1e-4) || got.Sentences.Accuracy != told {
 		t.Errorf("−log p is %v padded to one length, and %v; told are %v and %v", nll, all, got.Sentences.Accuracy, told)
 	}
 	evaluate("--limit", "5")

@@ -215,7 +215,7 @@ func TestWeightDecay(t *testing.T) {
 			if math.Abs(was[i]) < 1e-3 {
 				continue // zeros do not decay
 			}
-			if want := was[i] - cfg.Lower.LR*math.Copysign(1, was[i]); math.Abs(now[i]-want) > 1e-4 {
+			if want := was[i] - cfg.Lower.LR*math.Copysign(1, was[i]); !(math.Abs(now[i]-want) <= 1e-4) {
 				t.Errorf("%s[%d] went from %v to %v, want %v", v.Name, i, was[i], now[i], want)
 			}
 		}
@@ -254,7 +254,7 @@ func TestPriorTermIsTheDivergence(t *testing.T) {
 			logP := -0.5*x*x - 0.5*math.Log(2*math.Pi)
 			integral += math.Exp(logQ) * (logQ - logP) * dx * sd
 		}
-		if math.Abs(got-2*integral) > 1e-6 { // two dimensions
+		if !(math.Abs(got-2*integral) <= 1e-6) { // two dimensions
 			t.Errorf("μ %v, log σ² %v: got %v, want %v", tt.mean, tt.logVar, got, 2*integral)
 		}
 	}
@@ -265,7 +265,7 @@ func TestPosteriorSample(t *testing.T) {
 	got := scalar(t, func(c *nn.Context) graph.ID {
 		return reparameterise(c, full(c, 1, 1, 0.5), full(c, 1, 1, math.Log(9)), full(c, 1, 1, -2))
 	})
-	if want := 0.5 - 3*2.0; math.Abs(got[0]-want) > 1e-12 {
+	if want := 0.5 - 3*2.0; !(math.Abs(got[0]-want) <= 1e-12) {
 		t.Errorf("got %v, want %v", got[0], want)
 	}
 }
@@ -277,7 +277,7 @@ func TestReconstructionHasVarianceOneHalf(t *testing.T) {
 	got := scalar(t, func(c *nn.Context) graph.ID { return meanSquare(c, full(c, n, d, v), full(c, n, d, g)) })[0]
 	const s2 = 0.5
 	logDensity := func(x float64) float64 { return -x*x/(2*s2) - 0.5*math.Log(2*math.Pi*s2) }
-	if want := -d * (logDensity(v-g) - logDensity(0)); math.Abs(got-want) > 1e-12 {
+	if want := -d * (logDensity(v-g) - logDensity(0)); !(math.Abs(got-want) <= 1e-12) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -297,11 +297,11 @@ func TestWeightsOfTheTerms(t *testing.T) {
 				t.Fatal(err)
 			}
 			of := func(name string) float64 { return named(reports[0], name) }
-			if want := of("energy_data") - of("energy_fake"); math.Abs(of("upper")-want) > 1e-12 {
+			if want := of("energy_data") - of("energy_fake"); !(math.Abs(of("upper")-want) <= 1e-12) {
 				t.Errorf("upper is %v, want %v", of("upper"), want)
 			}
 			want := of("energy_gen") + tt.want*of("latent") + cfg.VAEWeight*(of("recon")+of("kl"))
-			if math.Abs(of("lower")-want) > 1e-12 {
+			if !(math.Abs(of("lower")-want) <= 1e-12) {
 				t.Errorf("lower is %v, want %v", of("lower"), want)
 			}
 		})

@@ -114,7 +114,7 @@ func TestRatio(t *testing.T) {
 // The entropy of N(μ, diag σ²) is ½Σ log σ² and a constant.
 func TestEntropy(t *testing.T) {
 	got := scalar(t, func(c *nn.Context) graph.ID { return entropy(c, full(c, 3, 2, math.Log(9))) })[0]
-	if want := 2 * math.Log(3); math.Abs(got-want) > 1e-12 { // two dimensions of σ = 3
+	if want := 2 * math.Log(3); !(math.Abs(got-want) <= 1e-12) { // two dimensions of σ = 3
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -316,7 +316,7 @@ func TestFeeder(t *testing.T) {
 			continue
 		}
 		rate, correct := want.lr*math.Pow(0.998, epoch), 1/math.Sqrt(1-math.Pow(0.9, want.number+1))
-		if got := in.F32(); math.Abs(float64(got[0])/rate-1) > 1e-6 || math.Abs(float64(got[1])/correct-1) > 1e-6 {
+		if got := in.F32(); !(math.Abs(float64(got[0])/rate-1) <= 1e-6) || !(math.Abs(float64(got[1])/correct-1) <= 1e-6) {
 			t.Errorf("%s is %v, want %v and %v", name, got, rate, correct)
 		}
 	}

@@ -174,7 +174,7 @@ func TestGradientIsTheDifferenceOfStatistics(t *testing.T) {
 						t.Errorf("step %d, %s: %v", step, name, err)
 					}
 				}
-				if got := reports[0][4]; math.Abs(got-math.Sqrt(norm)) > 1e-12 {
+				if got := reports[0][4]; !(math.Abs(got-math.Sqrt(norm)) <= 1e-12) {
 					t.Errorf("step %d: the gradient's norm is %v, want %v", step, got, math.Sqrt(norm))
 				}
 				if cfg.Persistent {
@@ -196,7 +196,7 @@ func TestReport(t *testing.T) {
 	m := Model{cfg.Machine.Machine(), cfg}
 	reports, _ := rig(cfg).First(t, 2, 2)
 	for _, report := range reports {
-		if math.Abs(report[0]-(report[1]-report[2])) > 1e-14 {
+		if !(math.Abs(report[0]-(report[1]-report[2])) <= 1e-14) {
 			t.Errorf("the loss is %v, its terms %v and %v", report[0], report[1], report[2])
 		}
 	}

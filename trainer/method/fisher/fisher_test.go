@@ -108,7 +108,7 @@ func TestAgainstLoops(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := reports[0][0]; math.Abs(got-loss) > 1e-8 {
+			if got := reports[0][0]; !(math.Abs(got-loss) <= 1e-8) {
 				t.Errorf("the loss is %v, want %v", got, loss)
 			}
 		})
@@ -191,7 +191,7 @@ func TestSupremumOfAGaussian(t *testing.T) {
 	}
 	got := asked(t, cfg, vars, normal(1, 40_000*4), 0)
 	for _, output := range []string{algo.OutputEstimate, algo.OutputTruth} {
-		if mean, se := spread(got[output]); math.Abs(mean-want) > 5*se || se > 0.02*want {
+		if mean, se := spread(got[output]); !(math.Abs(mean-want) <= 5*se) || se > 0.02*want {
 			t.Errorf("%s is %v ± %v, want %v", output, mean, se, want)
 		}
 	}
@@ -204,7 +204,7 @@ func TestSupremumOfAGaussian(t *testing.T) {
 	set(t, vars, "critic.3.weight", slopes)
 	set(t, vars, "critic.3.bias", ends)
 	got = asked(t, cfg, vars, normal(2, 40_000*4), 0)
-	if mean, se := spread(got[algo.OutputEstimate]); math.Abs(mean-0.75*want) > 5*se {
+	if mean, se := spread(got[algo.OutputEstimate]); !(math.Abs(mean-0.75*want) <= 5*se) {
 		t.Errorf("half of the optimal critic has %v ± %v, want %v", mean, se, 0.75*want)
 	}
 }
@@ -248,7 +248,7 @@ func TestShortOfTheTruth(t *testing.T) {
 			}
 			rest = append(rest, got[algo.OutputEstimate][i]-got[algo.OutputTruth][i]+short)
 		}
-		if mean, se := spread(rest); math.Abs(mean) > 5*se || se > 0.05*truth || !(estimate < truth) {
+		if mean, se := spread(rest); !(math.Abs(mean) <= 5*se) || se > 0.05*truth || !(estimate < truth) {
 			t.Errorf("×%v: estimate %v, truth %v: by what the critic is short of the best one they differ by %v ± %v", far, estimate, truth, mean, se)
 		}
 	}
@@ -297,7 +297,7 @@ func TestPerturbation(t *testing.T) {
 		for _, x := range values[name] {
 			square += x * x / (cfg.Rho * cfg.Rho * n)
 		}
-		if math.Abs(square-1) > 5*math.Sqrt(2/n) {
+		if !(math.Abs(square-1) <= 5*math.Sqrt(2/n)) {
 			t.Errorf("%s has a variance of %v·ρ²", name, square)
 		}
 	}

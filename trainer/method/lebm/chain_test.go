@@ -221,7 +221,7 @@ func TestAnnealed(t *testing.T) {
 	var squares float64
 	for i := range still {
 		squares += warm[i] * warm[i]
-		if math.Abs(still[i]) > 1e-10 || math.Abs(cold[i]-0.25*warm[i]) > 1e-12 {
+		if !(math.Abs(still[i]) <= 1e-10) || !(math.Abs(cold[i]-0.25*warm[i]) <= 1e-12) {
 			t.Fatalf("latent %d ends %v, %v, %v beyond where no noise leaves it", i, still[i], cold[i], warm[i])
 		}
 	}
@@ -229,7 +229,7 @@ func TestAnnealed(t *testing.T) {
 	for _, s := range annealed {
 		want = want*(1-s*s/2)*(1-s*s/2) + s*s
 	}
-	if got := squares / float64(len(warm)); math.Abs(got/want-1) > 0.15 { // 1,200 draws: a standard error is 0.04
+	if got := squares / float64(len(warm)); !(math.Abs(got/want-1) <= 0.15) { // 1,200 draws: a standard error is 0.04
 		t.Errorf("the noise has variance %v, want %v", got, want)
 	}
 }

@@ -51,7 +51,7 @@ func TestLayersAreThePapers(t *testing.T) {
 			macs += side * side * in * l.out * l.kernel * l.kernel
 			side, in = (side-1)*l.stride-2*l.pad+l.kernel, l.out
 		}
-		if got := 2e-9 * float64(macs); math.Abs(got/want-1) > 0.01 || side != shape.side() || in != 3 {
+		if got := 2e-9 * float64(macs); !(math.Abs(got/want-1) <= 0.01) || side != shape.side() || in != 3 {
 			t.Errorf("%s: %v GFLOP to %dx%dx%d, want %v", shape, got, in, side, side, want)
 		}
 	}
@@ -71,7 +71,7 @@ func TestWidthsOfAblations(t *testing.T) {
 		return float64(all)
 	}
 	for ngf, times := range map[int]float64{25: 2, 39: 4} {
-		if got := size(ngf) / size(16); math.Abs(got/times-1) > 0.03 {
+		if got := size(ngf) / size(16); !(math.Abs(got/times-1) <= 0.03) {
 			t.Errorf("--ngf %d has %.2f times the parameters of 16, want about %v", ngf, got, times)
 		}
 	}

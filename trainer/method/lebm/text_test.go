@@ -118,7 +118,7 @@ func TestPosteriorSlopeOfSentences(t *testing.T) {
 			up, down := slices.Clone(here), slices.Clone(here)
 			up[i] += h
 			down[i] -= h
-			if want := (total(up) - total(down)) / (2 * h); math.Abs(slope[i]-want) > 1e-8*(1+math.Abs(want)) {
+			if want := (total(up) - total(down)) / (2 * h); !(math.Abs(slope[i]-want) <= 1e-8*(1+math.Abs(want))) {
 				t.Errorf("%s: slope %d is %v, by differences %v", prior, i, slope[i], want)
 			}
 		}
@@ -203,10 +203,10 @@ func TestClip(t *testing.T) {
 		t.Fatalf("gradients of lengths %v: there is nothing to cut", whole)
 	}
 	for net, want := range map[string]float64{generatorNet: clip, energyNet: whole[energyNet]} {
-		if math.Abs(cut[net]/want-1) > 1e-6 {
+		if !(math.Abs(cut[net]/want-1) <= 1e-6) {
 			t.Errorf("%s steps along a gradient of length %v, want %v", net, cut[net], want)
 		}
-		if got := report[gradientOf(net)]; math.Abs(got/whole[net]-1) > 1e-6 {
+		if got := report[gradientOf(net)]; !(math.Abs(got/whole[net]-1) <= 1e-6) {
 			t.Errorf("%s reports a gradient of length %v, want %v", net, got, whole[net])
 		}
 	}

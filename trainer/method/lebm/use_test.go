@@ -132,7 +132,7 @@ func TestInitialWeights(t *testing.T) {
 		area := s.Len() / (s.At(0) * s.At(1))
 		want := 2 / float64((s.At(0)+s.At(1))*area)
 		square, _, n := moments(v)
-		if math.Abs(square/want-1) > 4*math.Sqrt(2/float64(n)) { // four standard errors
+		if !(math.Abs(square/want-1) <= 4*math.Sqrt(2/float64(n))) { // four standard errors
 			t.Errorf("%s of %v begins with the variance %v, want %v", v.Name, s, square, want)
 		}
 	}
@@ -140,7 +140,7 @@ func TestInitialWeights(t *testing.T) {
 	net.Shape = LSTM
 	net.energy(c, c.Input("z", graph.T(graph.F32, 1, net.Latent)))
 	for _, v := range c.Variables() {
-		if square, largest, n := moments(v); largest > 0.1 || math.Abs(square/(0.01/3)-1) > 4*math.Sqrt(0.8/float64(n)) {
+		if square, largest, n := moments(v); largest > 0.1 || !(math.Abs(square/(0.01/3)-1) <= 4*math.Sqrt(0.8/float64(n))) {
 			t.Errorf("sentences' %s begins up to ±%v with the variance %v", v.Name, largest, square)
 		}
 	}

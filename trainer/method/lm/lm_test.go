@@ -161,7 +161,7 @@ func TestSamplesFollowTheModel(t *testing.T) {
 		}
 	}
 	for v, want := range p {
-		if got := counts[v] / n; math.Abs(got-want) > 0.03 {
+		if got := counts[v] / n; !(math.Abs(got-want) <= 0.03) {
 			t.Errorf("word %d is first in %v of the sentences, want %v", v, got, want)
 		}
 	}

@@ -59,10 +59,10 @@ func TestClip(t *testing.T) {
 	}
 	whole, length := stepped(1e9)
 	cut, same := stepped(clip)
-	if math.Abs(whole/length-1) > 1e-6 || length < 2*clip {
+	if !(math.Abs(whole/length-1) <= 1e-6) || length < 2*clip {
 		t.Errorf("a gradient that is not cut has length %v, and the report %v", whole, length)
 	}
-	if math.Abs(cut/clip-1) > 1e-6 || same != length {
+	if !(math.Abs(cut/clip-1) <= 1e-6) || same != length {
 		t.Errorf("a gradient of length %v that is cut to %v has length %v, and the report %v", length, clip, cut, same)
 	}
 }

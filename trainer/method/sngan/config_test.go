@@ -69,10 +69,10 @@ func TestSchedules(t *testing.T) {
 		feed(step, 3)
 		for input, clock := range map[string]int64{"adam.generator": step, "adam.discriminator": 3 * step, "adam.discriminator.1": 3*step + 1, "adam.discriminator.2": 3*step + 2} {
 			got := ddptest.Numbers(p.Input(input))
-			if want := c.Adam.LR * share; math.Abs(got[0]-want) > 1e-9 { // β₁ = 0
+			if want := c.Adam.LR * share; !(math.Abs(got[0]-want) <= 1e-9) { // β₁ = 0
 				t.Errorf("step %d: %s has a rate of %v, want %v", step, input, got[0], want)
 			}
-			if want := 1 / math.Sqrt(1-math.Pow(c.Adam.Beta2, float64(clock+1))); math.Abs(got[1]-want) > 1e-6*want {
+			if want := 1 / math.Sqrt(1-math.Pow(c.Adam.Beta2, float64(clock+1))); !(math.Abs(got[1]-want) <= 1e-6*want) {
 				t.Errorf("step %d: %s corrects by %v, want %v", step, input, got[1], want)
 			}
 		}
@@ -104,7 +104,7 @@ func TestSpectralNormIsThatOfTheWeights(t *testing.T) {
 			t.Fatal("no singular values")
 		}
 		got, want := mat.Inner(mat.NewVecDense(len(u), u), m, mat.NewVecDense(len(v), v)), svd.Values(nil)[0]
-		if math.Abs(got-want) > 1e-4*want {
+		if !(math.Abs(got-want) <= 1e-4*want) {
 			t.Errorf("%s: divided by %v, its largest singular value is %v", layer, got, want)
 		}
 	}

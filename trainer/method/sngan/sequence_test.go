@@ -168,7 +168,7 @@ func TestStepIsASequenceOfUpdates(t *testing.T) {
 				}
 				for i, name := range algo.Names(cfg.Report()) {
 					want, ok := s.seen[name]
-					if got := out[algo.OutputReport][i]; ok && math.Abs(got-want) > 1e-6*(1+math.Abs(want)) {
+					if got := out[algo.OutputReport][i]; ok && !(math.Abs(got-want) <= 1e-6*(1+math.Abs(want))) {
 						t.Errorf("step %d: %s is %v, want %v", step, name, got, want)
 					}
 				}
@@ -216,7 +216,7 @@ func TestHinge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := loss(real, fake); math.Abs(out["loss"][0]-want) > 1e-12 {
+	if want := loss(real, fake); !(math.Abs(out["loss"][0]-want) <= 1e-12) {
 		t.Errorf("loss %v, want %v", out["loss"][0], want)
 	}
 	for i := range n {
@@ -227,7 +227,7 @@ func TestHinge(t *testing.T) {
 			x[i] = at - h
 			want := (up - loss(real, fake)) / (2 * h)
 			x[i] = at
-			if got := out[name][i]; math.Abs(got-want) > 1e-6 {
+			if got := out[name][i]; !(math.Abs(got-want) <= 1e-6) {
 				t.Errorf("slope %s %d is %v, want %v", name, i, got, want)
 			}
 		}

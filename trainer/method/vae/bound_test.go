@@ -142,7 +142,7 @@ func TestBoundIsTightAtThePosterior(t *testing.T) {
 	}
 	want := -logDensity(t, cfg.Variance, w, b, v)
 	got, se := bounds(0)
-	if math.Abs(got-want) > 4*se || se > 0.02 {
+	if !(math.Abs(got-want) <= 4*se) || se > 0.02 {
 		t.Errorf("the bound is %v ± %v, −log p(v) is %v", got, se, want)
 	}
 	// Means that are off by δ: a divergence of ½Σδ²/σ².
@@ -151,7 +151,7 @@ func TestBoundIsTightAtThePosterior(t *testing.T) {
 	for j := range latent {
 		off += shift * shift / (2 * variance(w, j, cfg.Variance))
 	}
-	if got, se := bounds(shift); math.Abs(got-want-off) > 4*se {
+	if got, se := bounds(shift); !(math.Abs(got-want-off) <= 4*se) {
 		t.Errorf("with means off by %v it is %v ± %v, want %v", shift, got, se, want+off)
 	}
 }
@@ -246,7 +246,7 @@ func TestTerms(t *testing.T) {
 		}
 		loss := recon/(2*0.7) + pixels/2.0*math.Log(2*math.Pi*0.7) + 2.5*kl
 		for name, want := range map[string]float64{"recon": recon, "kl": kl, "loss": loss} {
-			if got := out[name][i]; math.Abs(got-want) > 1e-6*(1+math.Abs(want)) { // draws are float32
+			if got := out[name][i]; !(math.Abs(got-want) <= 1e-6*(1+math.Abs(want))) { // draws are float32
 				t.Errorf("sample %d: %s is %v, want %v", i, name, got, want)
 			}
 		}
@@ -302,7 +302,7 @@ func TestStepDescendsTheBound(t *testing.T) {
 	s := cfg.Adam.Schedule(0, 0)
 	in[cfg.Adam.Input()] = []float64{float64(s[0]), float64(s[1])}
 	report := run(t, c, vars, in)[algo.OutputReport]
-	if math.Abs(report[0]-before) > 1e-9*(1+math.Abs(before)) || math.Abs(report[4]-math.Sqrt(square)) > 1e-7*(1+report[4]) {
+	if !(math.Abs(report[0]-before) <= 1e-9*(1+math.Abs(before))) || !(math.Abs(report[4]-math.Sqrt(square)) <= 1e-7*(1+report[4])) {
 		t.Errorf("reported are a loss of %v and a gradient of %v, want %v and %v", report[0], report[4], before, math.Sqrt(square))
 	}
 	for name, w := range want {

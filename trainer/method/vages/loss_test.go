@@ -165,7 +165,7 @@ func TestExactGradientByDifferences(t *testing.T) {
 			return sum
 		}
 		for i, got := range out["loss"] {
-			if want := each(i); math.Abs(got-want) > 1e-9*(1+math.Abs(want)) {
+			if want := each(i); !(math.Abs(got-want) <= 1e-9*(1+math.Abs(want))) {
 				t.Errorf("%s: the loss of sample %d is %v, want %v", o, i, got, want)
 			}
 		}
@@ -205,7 +205,7 @@ func TestLossOfParticles(t *testing.T) {
 			hs := slices.Collect(slices.Chunk(out["h"][4*particles*i:4*particles*(i+1)], 4))
 			v, e, u, sigma := sample(out, i)
 			want := l.loss(v, e, u, sigma, hs, []float64{1. / 3, 1. / 3, 1. / 3}, particles/(particles-1.))
-			if math.Abs(got-want) > 1e-9*(1+math.Abs(want)) {
+			if !(math.Abs(got-want) <= 1e-9*(1+math.Abs(want))) {
 				t.Errorf("%s: the loss of sample %d is %v, want %v", o, i, got, want)
 			}
 		}
@@ -239,7 +239,7 @@ func TestCurveOfFewParticles(t *testing.T) {
 			for _, x := range a {
 				want += (x - mean) * (x - mean) / math.Max(1, float64(particles-1))
 			}
-			if math.Abs(off-want) > 1e-9*(1+want) || math.Abs(out["slope"][i]-mean) > 1e-9*(1+math.Abs(mean)) {
+			if !(math.Abs(off-want) <= 1e-9*(1+want)) || !(math.Abs(out["slope"][i]-mean) <= 1e-9*(1+math.Abs(mean))) {
 				t.Errorf("%d particles: a variance of %v, want %v; a mean of %v, want %v", particles, off, want, out["slope"][i], mean)
 			}
 		}
@@ -257,7 +257,7 @@ func TestRates(t *testing.T) {
 	for posterior, lower := range map[float64]float64{0.05: 0.05, 0: 0.03} {
 		c := tinyUnits(func(c *Config) { c.LR, c.PosteriorLR, c.LowerSteps = 0.03, posterior, 2 })
 		for i, want := range []float64{lower / 0.1, lower / 0.19, 0.03 / 0.1} {
-			if got := c.rates(i, 0)[0]; math.Abs(got/want-1) > 1e-6 {
+			if got := c.rates(i, 0)[0]; !(math.Abs(got/want-1) <= 1e-6) {
 				t.Errorf("step %d with --posterior-lr %v has the rate %v, want %v", i, posterior, got, want)
 			}
 		}
@@ -294,7 +294,7 @@ func TestHeldOutPairs(t *testing.T) {
 	}
 	for i := range n {
 		a, b := x[6*i:6*i+6], x[6*((i+1)%n):6*((i+1)%n)+6]
-		if want := stein(a, b, score(a), score(b), cfg.Bandwidth); math.Abs(got[i]-want) > 1e-4*(1+math.Abs(want)) {
+		if want := stein(a, b, score(a), score(b), cfg.Bandwidth); !(math.Abs(got[i]-want) <= 1e-4*(1+math.Abs(want))) {
 			t.Errorf("sample %d: got %v, want %v", i, got[i], want)
 		}
 	}

@@ -25,7 +25,7 @@ func TestSteinAgainstDifferences(t *testing.T) {
 	for pair := range 2 {
 		at := func(x []float64, i int) []float64 { return x[(2*pair+i)*n : (2*pair+i+1)*n] }
 		want := stein(at(x, 0), at(x, 1), at(s, 0), at(s, 1), b)
-		if got := out["loss"][pair]; math.Abs(got-want) > 1e-5*(1+math.Abs(want)) {
+		if got := out["loss"][pair]; !(math.Abs(got-want) <= 1e-5*(1+math.Abs(want))) {
 			t.Errorf("pair %d: got %v, want %v", pair, got, want)
 		}
 	}

@@ -113,7 +113,7 @@ func TestStepIsItsParts(t *testing.T) {
 			}
 			for i, name := range algo.Names(cfg.Model().Report()) {
 				want, known := map[string]float64{"upper": upper, "lower": loss}[name]
-				if known && math.Abs(report[i]-want) > 1e-6*(1+math.Abs(want)) {
+				if known && !(math.Abs(report[i]-want) <= 1e-6*(1+math.Abs(want))) {
 					t.Errorf("the report has %s of %v, want %v", name, report[i], want)
 				}
 			}
@@ -144,7 +144,7 @@ func TestRatesOfALaterStep(t *testing.T) {
 		step float64
 	}{{half(0.05), 15}, {half(0.05), 16}, {half(0.03), 8}} {
 		first, second := want.rate/(1-math.Pow(0.9, want.step)), 1/math.Sqrt(1-math.Pow(0.95, want.step))
-		if math.Abs(got[2*i]/first-1) > 1e-6 || math.Abs(got[2*i+1]/second-1) > 1e-6 {
+		if !(math.Abs(got[2*i]/first-1) <= 1e-6) || !(math.Abs(got[2*i+1]/second-1) <= 1e-6) {
 			t.Errorf("rates %d are %v, want %v and %v", i, got[2*i:2*i+2], first, second)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func TestCurvatureInLatents(t *testing.T) {
 	for width, want := range map[int]float64{8: 7.5, 64: 43} {
 		net := Net{Trunk: Trunk{Size: 32, Channels: 1, Width: width, Blocks: 2}, Latent: 50, PosteriorWidth: width}
-		if got := curvature(t, net); math.Abs(got-want) > 0.1*want {
+		if got := curvature(t, net); !(math.Abs(got-want) <= 0.1*want) {
 			t.Errorf("width %d: %.1f, want about %v", width, got, want)
 		}
 	}

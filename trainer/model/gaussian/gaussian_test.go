@@ -48,7 +48,7 @@ func TestKLIsTheIntegral(t *testing.T) {
 		for j := range size {
 			want += integral(in["mean"][i*size+j], math.Exp(in["logvar"][i*size+j]/2))
 		}
-		if math.Abs(got[i]-want) > 1e-9*(1+want) {
+		if !(math.Abs(got[i]-want) <= 1e-9*(1+want)) {
 			t.Errorf("sample %d: %v, the integral is %v", i, got[i], want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestDraw(t *testing.T) {
 	in := noises()
 	got := evaluate(t, in, func(c *nn.Context, q Diagonal, eps graph.ID) graph.ID { return q.Draw(c, eps) })
 	for i, x := range got {
-		if want := in["mean"][i] + math.Sqrt(math.Exp(in["logvar"][i]))*in["eps"][i]; math.Abs(x-want) > 1e-12 {
+		if want := in["mean"][i] + math.Sqrt(math.Exp(in["logvar"][i]))*in["eps"][i]; !(math.Abs(x-want) <= 1e-12) {
 			t.Errorf("%d: %v, want %v", i, x, want)
 		}
 	}

@@ -75,7 +75,7 @@ func TestConditionals(t *testing.T) {
 		for k := range 3 {
 			at := func(v []float64) float64 { return y.energy(v, h) }
 			const d = 1e-4
-			if slope := bump(at, mean[3*i:3*i+3], k, d) - bump(at, mean[3*i:3*i+3], k, -d); math.Abs(slope) > 1e-11 {
+			if slope := bump(at, mean[3*i:3*i+3], k, d) - bump(at, mean[3*i:3*i+3], k, -d); !(math.Abs(slope) <= 1e-11) {
 				t.Errorf("state %v, unit %d: the energy is not least at the mean: %v", h, k, slope)
 			}
 		}

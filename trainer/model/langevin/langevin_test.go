@@ -170,7 +170,7 @@ func TestTemperatures(t *testing.T) {
 		t.Fatalf("%d steps, want 2,700", len(all))
 	}
 	for i, want := range map[int]float64{0: 100, 499: 100, 500: 100, 1500: 10, 2499: 100 * math.Pow(100, -1999.0/2000), 2500: 1, 2600: 1 - 100.0/199, 2699: 0} {
-		if math.Abs(all[i]-want) > 1e-12*want {
+		if !(math.Abs(all[i]-want) <= 1e-12*want) {
 			t.Errorf("step %d: temperature %v, want %v", i, all[i], want)
 		}
 	}

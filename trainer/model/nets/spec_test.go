@@ -56,7 +56,7 @@ func TestParameterCounts(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, net := range []string{"energy", "inference", "generator"} {
-				if got := float64(count(c, net)) / 1e6; math.Abs(got-tt.want[i]) > tt.half {
+				if got := float64(count(c, net)) / 1e6; !(math.Abs(got-tt.want[i]) <= tt.half) {
 					t.Errorf("%s has %.3f M parameters, want %.2f M", net, got, tt.want[i])
 				}
 			}

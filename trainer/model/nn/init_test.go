@@ -44,10 +44,10 @@ func TestDefaultInit(t *testing.T) {
 				if m.max > bound*(1+1e-6) || m.max < bound*(1-5/n) { // P(max < …) = e⁻⁵ per side
 					t.Errorf("%s: |x| up to %v, want just below %v", v.Name, m.max, bound)
 				}
-				if math.Abs(m.mean) > 4*bound/math.Sqrt(3*n) {
+				if !(math.Abs(m.mean) <= 4*bound/math.Sqrt(3*n)) {
 					t.Errorf("%s: mean %v of %v numbers on ±%v", v.Name, m.mean, n, bound)
 				}
-				if want := bound * bound / 3; math.Abs(m.variance/want-1) > 4*math.Sqrt(0.8/n) {
+				if want := bound * bound / 3; !(math.Abs(m.variance/want-1) <= 4*math.Sqrt(0.8/n)) {
 					t.Errorf("%s: variance %v, want %v", v.Name, m.variance, want)
 				}
 			}
@@ -60,7 +60,7 @@ func TestXavierNormal(t *testing.T) {
 	v := Variable{Name: "w", Type: graph.T(graph.F32, 100, 200), Init: XavierNormal(300, 500)}
 	x := ddptest.Numbers(v.Value(1))
 	m, n := momentsOf(x), float64(len(x))
-	if want := 2.0 / 800; math.Abs(m.mean) > 4*math.Sqrt(want/n) || math.Abs(m.variance/want-1) > 4*math.Sqrt(2/n) || math.Abs(m.kurtosis-3) > 4*math.Sqrt(24/n) {
+	if want := 2.0 / 800; !(math.Abs(m.mean) <= 4*math.Sqrt(want/n)) || !(math.Abs(m.variance/want-1) <= 4*math.Sqrt(2/n)) || !(math.Abs(m.kurtosis-3) <= 4*math.Sqrt(24/n)) {
 		t.Errorf("got %+v, want a normal of variance %v", m, want)
 	}
 }
@@ -86,8 +86,8 @@ func TestNormalInit(t *testing.T) {
 	v := Variable{"w", graph.T(graph.F32, 200, 500), Weight, Normal(0.02)}
 	m := momentsOf(ddptest.Numbers(v.Value(1)))
 	const n = 200 * 500
-	if math.Abs(m.mean) > 4*0.02/math.Sqrt(n) || math.Abs(math.Sqrt(m.variance)/0.02-1) > 4*math.Sqrt(0.5/n) ||
-		math.Abs(m.kurtosis-3) > 4*math.Sqrt(24.0/n) {
+	if !(math.Abs(m.mean) <= 4*0.02/math.Sqrt(n)) || !(math.Abs(math.Sqrt(m.variance)/0.02-1) <= 4*math.Sqrt(0.5/n)) ||
+		!(math.Abs(m.kurtosis-3) <= 4*math.Sqrt(24.0/n)) {
 		t.Errorf("N(0, 0.02²) has moments %+v", m)
 	}
 }
@@ -95,7 +95,7 @@ func TestNormalInit(t *testing.T) {
 func TestUnitVector(t *testing.T) {
 	v := Variable{"u", graph.T(graph.F64, 70), Buffer, UnitVector}
 	x := ddptest.Numbers(v.Value(1))
-	if math.Abs(dot(x, x)-1) > 1e-14 {
+	if !(math.Abs(dot(x, x)-1) <= 1e-14) {
 		t.Errorf("length² %v", dot(x, x))
 	}
 }

@@ -219,7 +219,7 @@ func TestSchedule(t *testing.T) {
 	} {
 		got := a.Schedule(tt.step, tt.epoch)
 		for i := range got {
-			if math.Abs(float64(got[i])/tt.want[i]-1) > 1e-7 {
+			if !(math.Abs(float64(got[i])/tt.want[i]-1) <= 1e-7) {
 				t.Errorf("step %d, epoch %d: got %v, want %v", tt.step, tt.epoch, got, tt.want)
 			}
 		}

@@ -35,7 +35,7 @@ func TestScheduleRates(t *testing.T) {
 		{linear, 200, 0},
 		{linear, 1e9, 0},
 	} {
-		if got := tt.s.Rate(tt.step); math.Abs(got-tt.want) > 1e-12*tt.want+1e-20 {
+		if got := tt.s.Rate(tt.step); !(math.Abs(got-tt.want) <= 1e-12*tt.want+1e-20) {
 			t.Errorf("%+v at step %d: got %v, want %v", tt.s, tt.step, got, tt.want)
 		}
 	}
@@ -107,7 +107,7 @@ func TestClipNorm(t *testing.T) {
 			got := run(t, c, map[string]graph.ID{"a": clipped[0], "b": clipped[1], "norm": norm}, ddptest.Values{"a": tt.a, "b": tt.b})
 			for name, want := range map[string][]float64{"a": tt.a, "b": tt.b, "norm": {tt.norm / tt.want}} {
 				for i, w := range want {
-					if w *= tt.want; math.Abs(got[name][i]-w) > 1e-6*math.Abs(w) {
+					if w *= tt.want; !(math.Abs(got[name][i]-w) <= 1e-6*math.Abs(w)) {
 						t.Errorf("%s: element %d is %v, want %v", name, i, got[name][i], w)
 					}
 				}

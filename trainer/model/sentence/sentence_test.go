@@ -191,7 +191,7 @@ func TestDropoutByHand(t *testing.T) {
 			}
 		}
 		want, _ := r.byHand(t, w, words(in, i), in["z"][2*i:2*i+2], kept)
-		if got := out["nll"][i]; math.Abs(got-want) > 1e-12 || out["all"][i] == got {
+		if got := out["nll"][i]; !(math.Abs(got-want) <= 1e-12) || out["all"][i] == got {
 			t.Errorf("sentence %d: %v, by hand %v, and %v of the whole", i, got, want, out["all"][i])
 		}
 	}
@@ -216,7 +216,7 @@ func TestLossByHand(t *testing.T) {
 		for i := range batch {
 			n := int(in[algo.InputLengths][i])
 			want, told := r.byHand(t, w, words(in, i), in["z"][i*latent:(i+1)*latent], [2][]float64{})
-			if got := out["nll"][i]; math.Abs(got-want) > 1e-12 || out["all"][i] != got {
+			if got := out["nll"][i]; !(math.Abs(got-want) <= 1e-12) || out["all"][i] != got {
 				t.Errorf("latent %d, sentence %d: %v and %v, by hand %v", latent, i, got, out["all"][i], want)
 			}
 			if got := out["told"][i]; got != told {
@@ -286,7 +286,7 @@ func TestGradients(t *testing.T) {
 		for j, d := range direction {
 			got += d * out[p.Name][j]
 		}
-		if math.Abs(got-want) > 1e-8*(1+math.Abs(want)) || want == 0 {
+		if !(math.Abs(got-want) <= 1e-8*(1+math.Abs(want))) || want == 0 {
 			t.Errorf("%s: slope %v, finite differences give %v", p.Name, got, want)
 		}
 	}
@@ -326,7 +326,7 @@ func TestDropout(t *testing.T) {
 			t.Fatalf("a value of %v", v)
 		}
 	}
-	if share := float64(kept) / float64(len(all)); math.Abs(share-(1-least)) > 0.05 {
+	if share := float64(kept) / float64(len(all)); !(math.Abs(share-(1-least)) <= 0.05) {
 		t.Errorf("%v of the values are kept", share)
 	}
 	part := draw(2, 4)

@@ -203,7 +203,7 @@ func TestWarm(t *testing.T) {
 	}
 	c.Step = m.step
 	upper, _, _ := toy{steps: 3}.closed(&c, m.start[0].tensor.At(0), m.start[1].tensor.At(0), m.start[2].tensor.At(0))
-	if math.Abs(warm.Upper-upper) > 1e-14 || cold.Upper == warm.Upper {
+	if !(math.Abs(warm.Upper-upper) <= 1e-14) || cold.Upper == warm.Upper {
 		t.Errorf("upper loss %v, want %v; before the steps %v", warm.Upper, upper, cold.Upper)
 	}
 }

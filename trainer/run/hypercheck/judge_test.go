@@ -10,7 +10,7 @@ import (
 func TestAllowed(t *testing.T) {
 	for _, tt := range [][4]float64{{1, 1, 1e-4, 1e-6}, {1, 100, 1e-4, 1e-6}, {3e5, 6, 1e-4, 2.8e-6}, {3e5, 6, 1e-6, 1.8e-4},
 		{1e12, 1e-3, 1e-4, 1e-3}, {1, 0, 1e-4, 1e-3}, {math.NaN(), 1, 1e-4, 1e-3}} {
-		if got := allowed(tt[0], tt[1], tt[2]); math.Abs(got-tt[3]) > 0.02*tt[3] {
+		if got := allowed(tt[0], tt[1], tt[2]); !(math.Abs(got-tt[3]) <= 0.02*tt[3]) {
 			t.Errorf("J = %v with slopes of %v at a step of %v: %v, want %v", tt[0], tt[1], tt[2], got, tt[3])
 		}
 	}

@@ -59,7 +59,7 @@ func TestRanksShareDirections(t *testing.T) {
 		}
 		before = want
 		for _, ranks := range []int{3, 4} {
-			if got := worst(ranks, directions); math.Abs(got-want) > 1e-6 {
+			if got := worst(ranks, directions); !(math.Abs(got-want) <= 1e-6) {
 				t.Errorf("%d directions differ by %v on %d ranks, by %v on 2", directions, got, ranks, want)
 			}
 		}

@@ -114,7 +114,7 @@ func TestSentencesOnRanks(t *testing.T) {
 			t.Fatalf("%d ranks: %d numbers, one has %d", world, len(got), len(want))
 		}
 		for i := range got {
-			if math.Abs(got[i]-want[i]) > 2e-5*(1+math.Abs(want[i])) {
+			if !(math.Abs(got[i]-want[i]) <= 2e-5*(1+math.Abs(want[i]))) {
 				t.Errorf("%d ranks: number %d is %v, of one rank %v", world, i, got[i], want[i])
 			}
 		}

@@ -48,7 +48,7 @@ func TestStages(t *testing.T) {
 			t.Fatalf("%d numbers, want %d", len(got), len(want))
 		}
 		for i := range got {
-			if math.Abs(got[i]-want[i]) > 2e-4*(1+math.Abs(want[i])) {
+			if !(math.Abs(got[i]-want[i]) <= 2e-4*(1+math.Abs(want[i]))) {
 				t.Errorf("%d ranks: number %d is %v, within the step %v", world, i, got[i], want[i])
 			}
 		}

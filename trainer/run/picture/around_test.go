@@ -24,7 +24,7 @@ func TestAround(t *testing.T) {
 	} {
 		got := Around(tt.samples, tt.margin)
 		for i, pair := range [][2]float64{{got.X0, tt.want.X0}, {got.X1, tt.want.X1}, {got.Y0, tt.want.Y0}, {got.Y1, tt.want.Y1}} {
-			if math.Abs(pair[0]-pair[1]) > 1e-7*math.Abs(pair[1]) {
+			if !(math.Abs(pair[0]-pair[1]) <= 1e-7*math.Abs(pair[1])) {
 				t.Errorf("%s: side %d is %v, want %v", tt.name, i, pair[0], pair[1])
 			}
 		}

@@ -114,7 +114,7 @@ func TestDrawsOfLongRows(t *testing.T) {
 			row := make([]float64, 3*drawn-5)
 			philox.Name{Seed: 7, Step: 1, Sample: uint32(3 + r), Purpose: 9, Sub: 2}.UniformFrom(row, 0)
 			for i, want := range row {
-				if got := y.At(r*len(row) + i); math.Abs(got-want) > 1e-6 {
+				if got := y.At(r*len(row) + i); !(math.Abs(got-want) <= 1e-6) {
 					t.Fatalf("%v, row %d: %v at %d, want %v", dt, r, got, i, want)
 				}
 			}

@@ -84,7 +84,7 @@ func each(change func(float64) float64) func(*graph.Graph, exec.Program) {
 			if n := y.Type.Shape.Len(); n > 0 && y.Type.DType.IsFloat() {
 				at := 0
 				for i := range n {
-					if math.Abs(y.At(i)) > math.Abs(y.At(at)) {
+					if !(math.Abs(y.At(i)) <= math.Abs(y.At(at))) {
 						at = i
 					}
 				}
