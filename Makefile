@@ -13,7 +13,7 @@ comma := ,
 space := $(subst ,, )
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 deps: ## install what is missing (oneDNN, by apt), or say why not
 	@.ci/deps

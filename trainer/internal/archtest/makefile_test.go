@@ -1,0 +1,103 @@
+package archtest
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMakeHelp: make help lists every target that says what it does.
+func TestMakeHelp(t *testing.T) {
+	m := newMaker(t)
+	text, err := os.ReadFile(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	help := m.must("help")
+	targets := regexp.MustCompile(`(?m)^([^\s:#]+):.*##`).FindAllStringSubmatch(string(text), -1)
+	if len(targets) < 10 {
+		t.Fatalf("found %d targets in the Makefile, expected 10 or more", len(targets))
+	}
+	for _, target := range targets {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(target[1]) + ` `).MatchString(help) {
+			t.Errorf("make help leaves out %s:\n%s", target[1], help)
+		}
+	}
+}
+
+// maker runs make, with tools of the test's own before all others on PATH.
+type maker struct {
+	t     *testing.T
+	file  string // the Makefile
+	dir   string // where it runs
+	tools string // folder of the tools
+	env   map[string]string
+}
+
+func newMaker(t *testing.T) *maker {
+	if _, err := exec.LookPath("make"); err != nil {
+		t.Skip("needs make")
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &maker{t: t, file: filepath.Join(root, "Makefile"), dir: root, tools: t.TempDir()}
+	// Nothing of a make that runs this test.
+	m.env = map[string]string{"PATH": m.tools + ":" + os.Getenv("PATH"), "HOME": m.tools}
+	return m
+}
+
+// tool adds a program, a script of sh.
+func (m *maker) tool(name, script string) {
+	m.t.Helper()
+	executable(m.t, filepath.Join(m.tools, name), script)
+}
+
+func executable(t *testing.T, path, script string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// make is what make writes.
+func (m *maker) make(args ...string) (string, error) {
+	return m.start("make", append([]string{"--no-print-directory", "-f", m.file}, args...)...)
+}
+
+func (m *maker) must(args ...string) string {
+	m.t.Helper()
+	out, err := m.make(args...)
+	if err != nil {
+		m.t.Fatalf("make %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+func (m *maker) start(name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(m.t.Context(), name, args...)
+	cmd.Dir = m.dir
+	for _, key := range slices.Sorted(maps.Keys(m.env)) {
+		cmd.Env = append(cmd.Env, key+"="+m.env[key])
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (m *maker) run(name string, args ...string) string {
+	m.t.Helper()
+	out, err := m.start(name, args...)
+	if err != nil {
+		m.t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return out
+}
