@@ -42,8 +42,8 @@ race: deps ## all tests, and the programs that they start, under the race detect
 
 FUZZTIME ?= 10s
 fuzz: deps ## run every fuzz target for FUZZTIME (10s)
-	@set -e; $(GO) list -tags '$(TAGS)' ./... | while read -r pkg; do \
-	  for f in $$($(GO) test -tags '$(TAGS)' -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
+	@set -e -o pipefail; packages=$$($(GO) list -tags '$(TAGS)' ./...); for pkg in $$packages; do \
+	  targets=$$($(GO) test -tags '$(TAGS)' -list '^Fuzz' "$$pkg" | sed -n '/^Fuzz/p'); for f in $$targets; do \
 	    echo "== $$pkg $$f"; $(GO) test -tags '$(TAGS)' -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$pkg"; \
 	  done; done
 

@@ -30,6 +30,27 @@ func TestMakeHelp(t *testing.T) {
 	}
 }
 
+// TestMakeFuzz: make fuzz goes through all packages, those without targets too, and fails
+// where one cannot be listed, built or fuzzed.
+func TestMakeFuzz(t *testing.T) {
+	m := newMaker(t)
+	m.tool("go", `case "$*" in
+list*) [ "$BAD" = list ] && exit 1; printf 'p/none\np/last\n' ;;
+*-list*p/none) echo 'ok p/none 0.1s' ;;
+*-list*) [ "$BAD" = build ] && { echo 'FAIL p/last [build failed]'; exit 1; }; echo FuzzIt; echo 'ok p/last 0.1s' ;;
+*-fuzz*) [ "$BAD" = fuzz ] && exit 1; echo "fuzzed $*" ;;
+esac`)
+	if out := m.must("-o", "deps", "fuzz"); !strings.Contains(out, "== p/last FuzzIt\nfuzzed ") || strings.Count(out, "fuzzed") != 1 {
+		t.Errorf("make fuzz: got %q, expected FuzzIt of p/last fuzzed once", out)
+	}
+	for _, bad := range []string{"list", "build", "fuzz"} {
+		m.env["BAD"] = bad
+		if out, err := m.make("-o", "deps", "fuzz"); err == nil {
+			t.Errorf("make fuzz succeeds where go fails (%s): %q", bad, out)
+		}
+	}
+}
+
 // maker runs make, with tools of the test's own before all others on PATH.
 type maker struct {
 	t     *testing.T
