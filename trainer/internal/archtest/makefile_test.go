@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -47,6 +48,24 @@ esac`)
 		m.env["BAD"] = bad
 		if out, err := m.make("-o", "deps", "fuzz"); err == nil {
 			t.Errorf("make fuzz succeeds where go fails (%s): %q", bad, out)
+		}
+	}
+}
+
+// TestMakeGO: what recipes start finds the Go that GO names, by a path or as a command,
+// with its gofmt, and the programs of Slurm and iproute2, which Debian puts where the
+// PATH of users does not reach.
+func TestMakeGO(t *testing.T) {
+	m := newMaker(t)
+	root := t.TempDir()
+	executable(t, filepath.Join(root, "bin/go"), "")
+	executable(t, filepath.Join(root, "bin/gofmt"), "")
+	m.tool("go1.99", `[ "$*" = 'env GOROOT' ] && echo `+root)
+	for _, name := range []string{filepath.Join(m.tools, "go1.99"), "go1.99"} {
+		out := m.must("--eval", "paths: ; @command -v go gofmt; echo $$PATH", "paths", "GO="+name)
+		found := fmt.Sprintf("%s/bin/go\n%s/bin/gofmt\n", root, root)
+		if !strings.HasPrefix(out, found) || !strings.HasSuffix(out, ":/usr/sbin:/sbin\n") {
+			t.Errorf("GO=%s: recipes find and have as PATH\n%sexpected\n%s...:/usr/sbin:/sbin", name, out, found)
 		}
 	}
 }
