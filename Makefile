@@ -72,7 +72,7 @@ PARTS ?= a,b,c,d
 LIMIT ?= 10m
 gpu-check: ## with an NVIDIA GPU: what only that can show, into bin/gpu-results (PARTS=a,b,c,d LIMIT=10m PEER=FILE)
 	@mkdir -p bin
-	$(GO) build -tags nodnnl -trimpath -ldflags "-s -w -X main.commit=$$(git rev-parse HEAD)" -o bin/gpucheck ./trainer/gpucheck
+	$(GO) build -tags nodnnl -trimpath -ldflags "-s -w -X main.commit=$$(git describe --always --abbrev=40 --exclude '*' --dirty=+modified)" -o bin/gpucheck ./trainer/gpucheck
 	@test $$(stat -c %s bin/gpucheck) -lt 67108864 || { echo 'bin/gpucheck is not below 64 MiB'; exit 1; }
 	bin/gpucheck --out bin/gpu-results --part '$(PARTS)' --limit '$(LIMIT)' --peer '$(PEER)'
 

@@ -70,6 +70,36 @@ func TestMakeGO(t *testing.T) {
 	}
 }
 
+// TestGPUCheckCommit: the commit in gpucheck's report says so if the tree was changed.
+func TestGPUCheckCommit(t *testing.T) {
+	m := newMaker(t)
+	m.tool("go", `mkdir -p bin; printf '#!/bin/sh\n' >bin/gpucheck; chmod +x bin/gpucheck; echo "$*"`)
+	text, err := os.ReadFile(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.dir = tree(t, map[string]string{"Makefile": string(text)})
+	m.file = filepath.Join(m.dir, "Makefile")
+	git := func(args ...string) string {
+		t.Helper()
+		return m.run("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b"}, args...)...)
+	}
+	git("init", "-q")
+	git("add", "Makefile")
+	git("commit", "-q", "-m", "first")
+	git("tag", "-a", "-m", "a release", "v1")
+	head := strings.TrimSpace(git("rev-parse", "HEAD"))
+	if out := m.must("gpu-check"); !strings.Contains(out, "-X main.commit="+head+" ") {
+		t.Errorf("a clean tree: %sexpected main.commit=%s", out, head)
+	}
+	if err := os.WriteFile(m.file, append(text, "# changed\n"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out := m.must("gpu-check"); !strings.Contains(out, "-X main.commit="+head+"+modified ") {
+		t.Errorf("a changed tree: %sexpected main.commit=%s+modified", out, head)
+	}
+}
+
 // maker runs make, with tools of the test's own before all others on PATH.
 type maker struct {
 	t     *testing.T
