@@ -100,6 +100,24 @@ func TestGPUCheckCommit(t *testing.T) {
 	}
 }
 
+// TestDeps: .ci/deps says of everything that tests need and that is not here, and cannot
+// be installed, what is left out without it.
+func TestDeps(t *testing.T) {
+	m := newMaker(t)
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("needs bash")
+	}
+	m.env["PATH"] = m.tools
+	m.tool("ip", "") // of busybox, without tc
+	out := m.run(bash, ".ci/deps", "tests")
+	for _, want := range []string{"tests of several hosts", "tests of what a power cut leaves", "tests of Slurm", "tests of mpiexec or mpirun", "kernels are not read as C++"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("not a word of %q:\n%s", want, out)
+		}
+	}
+}
+
 // maker runs make, with tools of the test's own before all others on PATH.
 type maker struct {
 	t     *testing.T
