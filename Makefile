@@ -1,6 +1,9 @@
 # ebtrain: build, try, test. `make help` lists the targets.
 SHELL := /bin/bash
 GO    ?= go
+# What recipes start, .ci/* and tests, finds the same Go and gofmt, and what Debian keeps
+# from the PATH of users: Slurm's daemons and iproute2.
+export PATH := $(if $(filter-out go,$(GO)),$(shell $(GO) env GOROOT)/bin:)$(PATH):/usr/sbin:/sbin
 MAINS := ./launch/ddplaunch ./launch/chaos ./launch/onhosts ./trainer/train ./trainer/sample ./trainer/evaluate ./trainer/experiment ./data/mkshards ./collective/collbench ./trainer/stepbench ./trainer/bench
 
 # oneDNN does the heavy lifting on the CPU. Where it cannot be had, the plain Go
@@ -13,7 +16,7 @@ comma := ,
 space := $(subst ,, )
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 deps: ## install what is missing (oneDNN, by apt), or say why not
 	@.ci/deps
@@ -42,8 +45,8 @@ race: deps ## all tests, and the programs that they start, under the race detect
 
 FUZZTIME ?= 10s
 fuzz: deps ## run every fuzz target for FUZZTIME (10s)
-	@set -e; $(GO) list -tags '$(TAGS)' ./... | while read -r pkg; do \
-	  for f in $$($(GO) test -tags '$(TAGS)' -list '^Fuzz' "$$pkg" | grep '^Fuzz' || true); do \
+	@set -e -o pipefail; packages=$$($(GO) list -tags '$(TAGS)' ./...); for pkg in $$packages; do \
+	  targets=$$($(GO) test -tags '$(TAGS)' -list '^Fuzz' "$$pkg" | sed -n '/^Fuzz/p'); for f in $$targets; do \
 	    echo "== $$pkg $$f"; $(GO) test -tags '$(TAGS)' -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 100x "$$pkg"; \
 	  done; done
 
@@ -69,7 +72,7 @@ PARTS ?= a,b,c,d
 LIMIT ?= 10m
 gpu-check: ## with an NVIDIA GPU: what only that can show, into bin/gpu-results (PARTS=a,b,c,d LIMIT=10m PEER=FILE)
 	@mkdir -p bin
-	$(GO) build -tags nodnnl -trimpath -ldflags "-s -w -X main.commit=$$(git rev-parse HEAD)" -o bin/gpucheck ./trainer/gpucheck
+	$(GO) build -tags nodnnl -trimpath -ldflags "-s -w -X main.commit=$$(git describe --always --abbrev=40 --exclude '*' --dirty=+modified)" -o bin/gpucheck ./trainer/gpucheck
 	@test $$(stat -c %s bin/gpucheck) -lt 67108864 || { echo 'bin/gpucheck is not below 64 MiB'; exit 1; }
 	bin/gpucheck --out bin/gpu-results --part '$(PARTS)' --limit '$(LIMIT)' --peer '$(PEER)'
 

@@ -10,8 +10,9 @@ import (
 
 // A Param is a named parameter and its gradient in memory that belongs to the
 // caller, in the form gorgonia's Solvers step. It implements
-// gorgonia.ValueGrad and gorgonia.Namer. The exception is gorgonia's AdamW,
-// which panics on anything but a *gorgonia.Node (and leaves that unchanged).
+// gorgonia.ValueGrad and gorgonia.Namer. The exceptions are gorgonia's AdamW,
+// which panics on anything but a *gorgonia.Node (and leaves that unchanged),
+// and its BarzilaiBorweinSolver on float32, whose Step returns an error.
 type Param struct {
 	name        string
 	value, grad *tensor.Dense

@@ -53,40 +53,67 @@ func adam[T float32 | float64](t *testing.T, tol float64) {
 	}
 }
 
-// Every Solver changes the caller's own memory, and goes on doing so.
+// Every Solver changes the caller's own memory, and goes on doing so: all of gorgonia's
+// but those that the comment of Param excepts.
 func TestSolversStepParam(t *testing.T) {
-	for name, solver := range map[string]func() gorgonia.Solver{
+	t.Run("float64", func(t *testing.T) {
+		solvers := anyTypeSolvers()
+		solvers["barzilai-borwein"] = func() gorgonia.Solver { return gorgonia.NewBarzilaiBorweinSolver() }
+		descend[float64](t, solvers)
+	})
+	t.Run("float32", func(t *testing.T) { descend[float32](t, anyTypeSolvers()) })
+}
+
+// anyTypeSolvers are those that step parameters of either type.
+func anyTypeSolvers() map[string]func() gorgonia.Solver {
+	return map[string]func() gorgonia.Solver{
 		"vanilla":  func() gorgonia.Solver { return gorgonia.NewVanillaSolver() },
 		"momentum": func() gorgonia.Solver { return gorgonia.NewMomentum() },
 		"rmsprop":  func() gorgonia.Solver { return gorgonia.NewRMSPropSolver() },
 		"adagrad":  func() gorgonia.Solver { return gorgonia.NewAdaGradSolver() },
 		"adam":     func() gorgonia.Solver { return gorgonia.NewAdamSolver() },
-	} {
+	}
+}
+
+// descend checks that three steps of each Solver on Σ (i+1)·exp(wᵢ) lower every element,
+// as this falls in all of them wherever one is.
+func descend[T float32 | float64](t *testing.T, solvers map[string]func() gorgonia.Solver) {
+	for name, solver := range solvers {
 		for _, shape := range [][]int{{}, {1}, {3}, {2, 3}} {
-			t.Run(fmt.Sprint(name, shape), func(t *testing.T) { descends(t, solver(), shape) })
+			t.Run(fmt.Sprint(name, shape), func(t *testing.T) { descends[T](t, solver(), shape) })
 		}
 	}
 }
 
-// descends checks that three steps against a positive gradient lower every element.
-func descends(t *testing.T, solver gorgonia.Solver, shape []int) {
+func descends[T float32 | float64](t *testing.T, solver gorgonia.Solver, shape []int) {
 	n := 1
 	for _, d := range shape {
 		n *= d
 	}
-	w, g := make([]float64, n), make([]float64, n)
+	w, g := make([]T, n), make([]T, n)
 	p := newParam(t, shape, w, g)
 	for k := range 3 {
 		before := slices.Clone(w)
 		for i := range g {
-			g[i] = float64(i + 1)
+			g[i] = T(i+1) * T(math.Exp(float64(w[i])))
 		}
 		step(t, solver, p)
 		for i := range w {
 			if !(w[i] < before[i]) {
-				t.Errorf("step %d: element %d went from %v to %v against a gradient of %d", k, i, before[i], w[i], i+1)
+				t.Errorf("step %d: element %d went from %v to %v", k, i, before[i], w[i])
+			}
+			if g[i] != 0 {
+				t.Errorf("step %d: gradient %d is left %v, want 0", k, i, g[i])
 			}
 		}
+	}
+}
+
+// The reason why the comment of Param excepts it. If this fails, gorgonia has been repaired.
+func TestGorgoniaBarzilaiBorweinWantsFloat64(t *testing.T) {
+	p := newParam(t, []int{1}, []float32{1}, []float32{1})
+	if err := gorgonia.NewBarzilaiBorweinSolver().Step([]gorgonia.ValueGrad{p}); err == nil {
+		t.Error("Barzilai and Borwein's Solver steps float32 after all")
 	}
 }
 

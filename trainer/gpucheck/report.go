@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,18 +10,18 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"time"
 
 	driver "ebtrain/collective/cuda"
 	"ebtrain/ddp/exec/cuda"
+	"ebtrain/trainer/run/rundir"
 )
 
 // report is what was found, written after each check.
 type report struct {
 	Started time.Time     `json:"started"`
-	Commit  string        `json:"commit"`
+	Commit  string        `json:"commit"` // of the checkout, "+modified" if it was
 	Devices []driver.Info `json:"devices"`
 	Checks  []finding     `json:"checks"`
 
@@ -52,21 +53,15 @@ var errSkipped = errors.New("not done")
 // that do not multiply in it.
 func lacking(err error) bool { return errors.Is(err, errSkipped) || errors.Is(err, cuda.ErrNoBF16) }
 
-// commit is set by the linker, where the build does not note it.
+// commit is set by the linker, as a build in another worktree of git's does not note it.
 var commit string
 
 func newReport(folder string, devices []driver.Info, stdout io.Writer) (*report, error) {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
-	r := &report{Started: time.Now().UTC(), Devices: devices, Commit: commit, folder: folder, stdout: stdout}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && commit == "" {
-				r.Commit = s.Value
-			}
-		}
-	}
+	made := cmp.Or(commit, rundir.ThisBuild().Commit)
+	r := &report{Started: time.Now().UTC(), Devices: devices, Commit: made, folder: folder, stdout: stdout}
 	for _, d := range devices {
 		if _, err := fmt.Fprintln(stdout, d); err != nil {
 			return nil, err
