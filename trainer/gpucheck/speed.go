@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -200,6 +199,7 @@ func torch(ctx context.Context, o *options) (string, error) {
 	return python, nil
 }
 
+// peer times one mode, with its time limit.
 func peer(ctx context.Context, o *options, python, net string, batch int, mode string) (string, map[string]any, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, 3*time.Minute, errors.New("it took longer than three minutes"))
 	defer cancel()
@@ -223,11 +223,22 @@ func peer(ctx context.Context, o *options, python, net string, batch int, mode s
 		text := errs.String()
 		return text[max(0, len(text)-600):], nil, fmt.Errorf("%w: %w", errSkipped, err)
 	}
-	for lines := bufio.NewScanner(&out); lines.Scan(); {
+	numbers, err := stepOf(out.String())
+	return "", numbers, err
+}
+
+// stepOf is what the peer has printed of a step, a line of JSON. One with an error is of a mode
+// that PyTorch could not run, which is no failure of ours.
+func stepOf(printed string) (map[string]any, error) {
+	for line := range strings.Lines(printed) {
 		var numbers map[string]any
-		if json.Unmarshal(lines.Bytes(), &numbers) == nil && numbers["step_ms"] != nil {
-			return "", numbers, nil
+		switch {
+		case json.Unmarshal([]byte(line), &numbers) != nil:
+		case numbers["error"] != nil:
+			return nil, fmt.Errorf("%w: the mode fails: %v", errSkipped, numbers["error"])
+		case numbers["step_ms"] != nil:
+			return numbers, nil
 		}
 	}
-	return out.String(), nil, errors.New("it prints no step_ms")
+	return nil, fmt.Errorf("want a line of JSON with step_ms from --peer, got %q", printed[max(0, len(printed)-600):])
 }
