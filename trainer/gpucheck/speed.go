@@ -93,8 +93,8 @@ func timed(ctx context.Context, o *options, w workload, c cuda.Config, m *rates)
 		numbers["graph_nodes"], numbers["replay_us"] = c.GraphNodes(), float64(c.ReplayTime())/float64(time.Microsecond)
 	}
 	flops, bytes, err := s.work(ctx)
-	if floor := m.floor(flops, bytes, p); floor > 0 {
-		numbers["floor_ms"], numbers["share_of_floor"] = floor, floor/took
+	if e := m.estimate(flops, bytes, p); e > 0 {
+		numbers["estimated_ms"], numbers["share_of_estimate"] = e, e/took
 	}
 	switch {
 	case err != nil:
@@ -112,9 +112,11 @@ type rates struct {
 	flops [3]float64 // of products, a second, by precision
 }
 
-// floor is the time in milliseconds below which a step cannot be: its convolutions and
-// products at the rate of large products, and all else at that of copies.
-func (m *rates) floor(flops, bytes int64, p cuda.Precision) float64 {
+// estimate is what a good step takes, in milliseconds: its convolutions and products at the
+// rate of large products, and all else at that of copies; 0 where one was not measured. A step
+// can be quicker: the L2 cache still has what the kernel before has just written, and lanes
+// read and write while others multiply.
+func (m *rates) estimate(flops, bytes int64, p cuda.Precision) float64 {
 	if m.bytes == 0 || m.flops[p] == 0 {
 		return 0
 	}

@@ -136,20 +136,20 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// TestFloor: a step cannot be quicker than its products, and then the rest, at the rates that
-// were measured; where one was not, nothing is said.
-func TestFloor(t *testing.T) {
+// TestEstimate: a step's products, and then the rest, at the rates that were measured; where
+// one was not, nothing is said.
+func TestEstimate(t *testing.T) {
 	m := &rates{bytes: 2e12, flops: [3]float64{cuda.F32: 5e13, cuda.BF16: 5e14}}
 	for _, c := range []struct {
 		flops, bytes int64
 		p            cuda.Precision
 		want         float64
 	}{{1e12, 4e9, cuda.BF16, 4}, {1e12, 4e9, cuda.F32, 22}, {1e12, 4e9, cuda.TF32, 0}} {
-		if got := m.floor(c.flops, c.bytes, c.p); math.Abs(got-c.want) > 1e-9 {
+		if got := m.estimate(c.flops, c.bytes, c.p); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("%v: %v ms, want %v", c.p, got, c.want)
 		}
 	}
-	if got := (&rates{flops: m.flops}).floor(1e12, 4e9, cuda.BF16); got != 0 {
+	if got := (&rates{flops: m.flops}).estimate(1e12, 4e9, cuda.BF16); got != 0 {
 		t.Errorf("without a rate of copies: %v ms", got)
 	}
 }
