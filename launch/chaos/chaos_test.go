@@ -113,6 +113,15 @@ func TestForetell(t *testing.T) {
 	t.Log(text)
 }
 
+// The bar of crowds is for up to 128 launchers: of more, times are told and not judged.
+func TestCrowdBar(t *testing.T) {
+	for n, want := range map[int]time.Duration{3: 2 * time.Second, 128: 2 * time.Second, 129: 0, 1024: 0} {
+		if got := crowdBar(n); got != want {
+			t.Errorf("%d launchers: %v, want %v", n, got, want)
+		}
+	}
+}
+
 // What a message costs is measured: something, at each end and for each byte.
 func TestMessageCosts(t *testing.T) {
 	if testing.Short() {

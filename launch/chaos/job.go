@@ -259,6 +259,9 @@ func (j *job) gone(ranks []rank, begun time.Time) (time.Duration, error) {
 		if !left {
 			return took, nil
 		}
+		if j.w.ctx.Err() != nil {
+			return took, context.Cause(j.w.ctx)
+		}
 		if took > j.patience {
 			return took, fmt.Errorf("ranks live on: %s", j.said())
 		}
@@ -267,17 +270,19 @@ func (j *job) gone(ranks []rank, begun time.Time) (time.Duration, error) {
 }
 
 // ends waits for the end of launchers, and is how long after begun the last ended.
-func (j *job) ends(nodes []*node, begun time.Time) (last time.Duration, err error) {
+func (j *job) ends(nodes []*node, begun time.Time) (last time.Duration, _ error) {
 	limit := time.After(j.patience)
 	for _, n := range nodes {
 		select {
 		case <-n.done:
 			last = max(last, n.at.Sub(begun))
+		case <-j.w.ctx.Done():
+			return last, context.Cause(j.w.ctx)
 		case <-limit:
-			err = fmt.Errorf("a launcher does not end: %s", j.said())
+			return last, fmt.Errorf("a launcher does not end: %s", j.said())
 		}
 	}
-	return last, err
+	return last, nil
 }
 
 // end kills whatever is left of the job, and says what that was, and which files and

@@ -117,6 +117,14 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, nil
 }
 
+// chosen says whether a trial is to be done.
+func (o options) chosen(t trial) bool {
+	if len(o.only) > 0 {
+		return slices.Contains(o.only, t.name)
+	}
+	return !o.short || !t.long
+}
+
 // ofNoUse reports flags that were given to no effect.
 func (o options) ofNoUse(fs *pflag.FlagSet) error {
 	for _, name := range []string{"times", "hosts", "nproc"} {
@@ -163,20 +171,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	rep := newReport(o)
-	for _, t := range trials {
-		if len(o.only) > 0 && !slices.Contains(o.only, t.name) || len(o.only) == 0 && o.short && t.long {
-			continue
-		}
-		for range o.times {
-			if ctx.Err() != nil {
-				break
-			}
-			begun := time.Now()
-			r := w.try(t)
-			rep.add(t, r)
-			_, _ = fmt.Fprintf(stderr, "chaos: %-9s %5.1f s  %s\n", t.name, time.Since(begun).Seconds(), r)
-		}
-	}
+	w.tryAll(trials, rep, stderr)
 	if err := w.net.Close(); err != nil {
 		rep.stray = err.Error()
 	}

@@ -18,6 +18,7 @@ type report struct {
 	load   string // at the begin
 	trials []*tried
 	stray  string // what is left of the hosts
+	cut    string // what is not in the table because of an interruption
 }
 
 // tried is one trial, made some times.
@@ -77,6 +78,9 @@ func (r *report) String() string {
 	}
 	if r.stray != "" {
 		notes = append(notes, r.stray)
+	}
+	if r.cut != "" {
+		b.WriteString("\n" + r.cut + "\n")
 	}
 	if len(notes) > 0 {
 		b.WriteString("\nNot as it must be:\n\n")

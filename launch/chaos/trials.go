@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -80,6 +82,26 @@ func list() string {
 		fmt.Fprintf(&b, "  %-9s %s\n", t.name, t.what)
 	}
 	return b.String()
+}
+
+// tryAll makes those of all trials that are chosen, until chaos is interrupted: what became of the
+// trial under way came of that, and is left out.
+func (w *workshop) tryAll(all []trial, rep *report, stderr io.Writer) {
+	for _, t := range all {
+		if !w.chosen(t) {
+			continue
+		}
+		for i := range w.times {
+			begun := time.Now()
+			r := w.try(t)
+			if w.ctx.Err() != nil {
+				rep.cut = fmt.Sprintf("Interrupted: time %d of %s, and what was to follow, are not in the table (%v).", i+1, t.name, context.Cause(w.ctx))
+				return
+			}
+			rep.add(t, r)
+			_, _ = fmt.Fprintf(stderr, "chaos: %-9s %5.1f s  %s\n", t.name, time.Since(begun).Seconds(), r)
+		}
+	}
 }
 
 // try makes a trial.

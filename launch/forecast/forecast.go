@@ -54,16 +54,23 @@ type Times struct {
 	Sent   float64       // bytes of all messages
 }
 
-// machine has processors, each free from some time on, and a way out.
+// task is something to be computed, and what comes after it.
+type task struct {
+	cost time.Duration
+	then func()
+}
+
+// machine has processors, and a way out.
 type machine struct {
-	free []time.Duration
-	out  time.Duration
+	idle    int    // processors
+	waiting []task // for one, first come, first served
+	out     time.Duration
 }
 
 // launcher is one of them, with the coordinator if it is the first.
 type launcher struct {
 	machine *machine
-	free    time.Duration // it does one thing at a time
+	queue   []task // it does one thing at a time: the first is under way, or waits for a processor
 	node    *rendezvous.Node
 	knows   bool // who has died
 	over    bool
@@ -181,7 +188,7 @@ func again(launchers int) time.Duration {
 	return 200 * time.Millisecond * time.Duration(min(max(1, launchers/32), 5))
 }
 
-func (w *world) machine() *machine { return &machine{free: make([]time.Duration, w.site.Processors)} }
+func (w *world) machine() *machine { return &machine{idle: w.site.Processors} }
 
 // kill ends the last launcher, whose kernel says so at once, and lets time pass until
 // all others have ended.
@@ -322,25 +329,44 @@ func (w *world) size(m rendezvous.Message) (n int, known bool, err error) {
 // and then go on.
 func (w *world) work(i int, cost time.Duration, then func()) {
 	l := w.launchers[i]
-	l.free = l.machine.compute(max(w.now, l.free), cost)
-	w.after(l.free-w.now, then)
+	l.queue = append(l.queue, task{cost, then})
+	if len(l.queue) == 1 {
+		w.next(l)
+	}
+}
+
+// next does the first thing of a launcher's queue, and then the others.
+func (w *world) next(l *launcher) {
+	first := l.queue[0]
+	w.compute(l.machine, task{first.cost, func() {
+		first.then()
+		if l.queue = l.queue[1:]; len(l.queue) > 0 {
+			w.next(l)
+		}
+	}})
 }
 
 // aside has launcher i do something beside the rest.
 func (w *world) aside(i int, cost time.Duration, then func()) {
-	w.after(w.launchers[i].machine.compute(w.now, cost)-w.now, then)
+	w.compute(w.launchers[i].machine, task{cost, then})
 }
 
-// compute takes a processor for so long, not before a time, and is when it is free again.
-func (m *machine) compute(from, cost time.Duration) time.Duration {
-	first := 0
-	for p, free := range m.free {
-		if free < m.free[first] {
-			first = p
-		}
+// compute has a processor do a task, once one is idle.
+func (w *world) compute(m *machine, t task) {
+	if m.idle == 0 {
+		m.waiting = append(m.waiting, t)
+		return
 	}
-	m.free[first] = max(from, m.free[first]) + cost
-	return m.free[first]
+	m.idle--
+	w.after(t.cost, func() {
+		m.idle++
+		if len(m.waiting) > 0 {
+			first := m.waiting[0]
+			m.waiting = m.waiting[1:]
+			w.compute(m, first)
+		}
+		t.then()
+	})
 }
 
 // after has something happen in so long.

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -61,5 +62,28 @@ func TestMany(t *testing.T) {
 			t.Errorf("%d launchers: %+v, fewer: %+v", n, got, before)
 		}
 		before = got
+	}
+}
+
+// TestQueue has a launcher with ten things to do, and others with one: a launcher that waits for
+// itself leaves the processors to others, and a processor does not stand idle before what is
+// to be done later.
+func TestQueue(t *testing.T) {
+	for processors, want := range map[int][]time.Duration{
+		1: {110 * ms, 20 * ms}, 2: {100 * ms, 10 * ms}, 8: {100 * ms, 10 * ms},
+	} {
+		w := &world{site: Site{Processors: processors}}
+		shared := w.machine()
+		w.launchers = []*launcher{{machine: shared}, {machine: shared}}
+		var through [2]time.Duration
+		for range 10 {
+			w.work(0, 10*ms, func() { through[0] = w.now })
+		}
+		w.work(1, 10*ms, func() { through[1] = w.now })
+		never := time.Duration(0)
+		_ = w.drain(&never) // it does not come, as nothing of this is waited for
+		if !slices.Equal(through[:], want) {
+			t.Errorf("%d processors: the launchers are through after %v, want %v", processors, through, want)
+		}
 	}
 }

@@ -52,7 +52,7 @@ func (u *unit) graphs(ctx context.Context) (*graphDump, error) {
 	return l.out, nil
 }
 
-// look runs one graph and keeps those of its outputs that it has.
+// look runs one graph and keeps these of its outputs.
 func (l *looker) look(ctx context.Context, what string, g *graph.Graph, err error, outputs ...string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -70,9 +70,11 @@ func (l *looker) look(ctx context.Context, what string, g *graph.Graph, err erro
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	for _, name := range outputs {
-		if o := p.Output(name); o != nil {
-			l.out.Outputs[what+"."+name] = arrayOf(o)
+		o := p.Output(name)
+		if o == nil {
+			return fmt.Errorf("%s: the graph has no output %q", what, name)
 		}
+		l.out.Outputs[what+"."+name] = arrayOf(o)
 	}
 	return nil
 }

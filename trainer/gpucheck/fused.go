@@ -61,14 +61,16 @@ func fused(ctx context.Context, r *report, m *rates, bytes int) (err error) {
 	for _, c := range sumCases {
 		err = errors.Join(err, r.do(ctx, "d", "sums of "+c.name, func() (string, map[string]any, error) {
 			t := graph.Type{DType: graph.F32, Shape: c.shape}
-			rate, took, err := fusedRate(ctx, func(b *graph.Builder, x, _ graph.ID) {
-				b.Output("sum", b.Sum(x, c.axes...))
-				b.Output("squares", b.Sum(b.Mul(x, x), c.axes...))
-			}, t)
+			rate, took, err := fusedRate(ctx, func(b *graph.Builder, x, _ graph.ID) { sumAndSquares(b, x, c.axes...) }, t)
 			return "", map[string]any{"read_and_written_tb_s": rate / 1e12, "us": took.Seconds() * 1e6}, err
 		}))
 	}
 	return err
+}
+
+func sumAndSquares(b *graph.Builder, x graph.ID, axes ...int) {
+	b.Output("sum", b.Sum(x, axes...))
+	b.Output("squares", b.Sum(b.Mul(x, x), axes...))
 }
 
 // fusedGraph is what build makes of variables x and y, which fusedVars sets.
@@ -78,47 +80,82 @@ func fusedGraph(build func(b *graph.Builder, x, y graph.ID), t graph.Type) (*gra
 	return b.Build()
 }
 
-func fusedVars(be exec.Backend, t graph.Type) (exec.Vars, error) {
-	vars, x := be.NewVars(), normal(t)
+func fusedVars(be exec.Backend, x *exec.Tensor) (exec.Vars, error) {
+	vars := be.NewVars()
 	return vars, errors.Join(vars.Set("x", x), vars.Set("y", x))
 }
 
-// fusedWant is the last output of a graph, which is of squares, as the CPU makes it; "" if
-// there is none.
-func fusedWant(ctx context.Context, g *graph.Graph, t graph.Type) (name string, want []float32, err error) {
-	outputs := g.Outputs()
-	if len(outputs) == 0 {
-		return "", nil, nil
+// sums is an output as the CPU makes it, and what it makes of the numbers' magnitudes, of which
+// roundings are shares.
+type sums struct {
+	name           string
+	of, magnitudes []float32
+}
+
+// fusedWant is a graph's outputs, all of which are sums.
+func fusedWant(ctx context.Context, g *graph.Graph, t graph.Type) (want []sums, err error) {
+	if len(g.Outputs()) == 0 {
+		return nil, nil
 	}
+	x := normal(t)
+	of, err := fusedOutputs(ctx, g, x)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range x.F32() {
+		x.F32()[i] = max(v, -v)
+	}
+	magnitudes, err := fusedOutputs(ctx, g, x)
+	if err != nil {
+		return nil, err
+	}
+	for i, o := range g.Outputs() {
+		want = append(want, sums{o.Name, of[i], magnitudes[i]})
+	}
+	return want, nil
+}
+
+// fusedOutputs is what the CPU makes of x.
+func fusedOutputs(ctx context.Context, g *graph.Graph, x *exec.Tensor) (all [][]float32, err error) {
 	be, err := openCPU()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, be.Close()) }()
-	vars, err := fusedVars(be, t)
+	vars, err := fusedVars(be, x)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	p, err := be.Compile(g, exec.Options{Name: "fused", Vars: vars})
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
 	if err := exec.Run(ctx, p); err != nil {
-		return "", nil, err
+		return nil, err
 	}
-	name = outputs[len(outputs)-1].Name
-	return name, slices.Clone(p.Output(name).F32()), nil
+	for _, o := range g.Outputs() {
+		all = append(all, slices.Clone(p.Output(o.Name).F32()))
+	}
+	return all, nil
 }
 
-// sumsRight says whether sums of squares are right to roundings.
-func sumsRight(want, got []float32) error {
-	for i, w := range want {
-		if v := got[i]; !(math.Abs(float64(v-w)) <= 1e-4*float64(w)) {
-			return fmt.Errorf("sum %d of %d is %v, and the CPU's is %v", i, len(want), v, w)
+// right says whether an output is right to roundings.
+func (s sums) right(got []float32) error {
+	for i, w := range s.of {
+		if v := got[i]; !(math.Abs(float64(v-w)) <= 1e-4*float64(s.magnitudes[i])) {
+			return fmt.Errorf("%s %d of %d is %v, and the CPU's is %v", s.name, i, len(s.of), v, w)
 		}
 	}
 	return nil
+}
+
+// allRight says whether all outputs of a program are.
+func allRight(want []sums, output func(name string) []float32) (err error) {
+	for _, s := range want {
+		err = errors.Join(err, s.right(output(s.name)))
+	}
+	return err
 }
 
 // fusedRate is how many bytes a second a program's kernels read and write, in the median
@@ -131,7 +168,7 @@ func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID),
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, be.Close()) }()
-	vars, err := fusedVars(be, t)
+	vars, err := fusedVars(be, normal(t))
 	if err != nil {
 		return 0, 0, err
 	}
@@ -139,7 +176,7 @@ func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID),
 	if err != nil {
 		return 0, 0, err
 	}
-	name, want, err := fusedWant(ctx, g, t)
+	want, err := fusedWant(ctx, g, t)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -161,10 +198,8 @@ func fusedRate(ctx context.Context, build func(b *graph.Builder, x, y graph.ID),
 		if err := exec.Run(ctx, p); err != nil {
 			return 0, 0, err
 		}
-		if name != "" {
-			if err := sumsRight(want, p.Output(name).F32()); err != nil {
-				return 0, 0, err
-			}
+		if err := allRight(want, func(name string) []float32 { return p.Output(name).F32() }); err != nil {
+			return 0, 0, err
 		}
 		took = append(took, sum)
 	}

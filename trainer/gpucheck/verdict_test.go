@@ -34,12 +34,42 @@ func TestKernelsAlike(t *testing.T) {
 	}
 }
 
-// TestSumsRight: sums of squares are right to float32's roundings.
+// TestSumsRight: sums are right to float32's roundings of what they add up, which numbers of
+// both signs leave little of.
 func TestSumsRight(t *testing.T) {
-	for got, ok := range map[float32]bool{1000: true, 1000.05: true, 999.95: true, 1000.2: false, 0: false, -1000: false, float32(math.NaN()): false} {
-		if err := sumsRight([]float32{3, 1000}, []float32{3, got}); (err == nil) != ok {
-			t.Errorf("1000 and %v: %v", got, err)
+	for got, ok := range map[float32]bool{1: true, 1.05: true, 0.95: true, 1.2: false, 0: false, -1: false, float32(math.NaN()): false} {
+		want := sums{name: "sum", of: []float32{3, 1}, magnitudes: []float32{3, 1000}}
+		if err := want.right([]float32{3, got}); (err == nil) != ok {
+			t.Errorf("1 and %v, of numbers of 1000 in all: %v", got, err)
 		}
+	}
+}
+
+// TestFusedWant: all outputs of the groups that are timed are held to the CPU's.
+func TestFusedWant(t *testing.T) {
+	typ := graph.Type{DType: graph.F32, Shape: graph.D(24, 5)}
+	g, err := fusedGraph(func(b *graph.Builder, x, _ graph.ID) { sumAndSquares(b, x, 0) }, typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := fusedWant(t.Context(), g, typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]float32{"sum": make([]float32, 5), "squares": make([]float32, 5)}
+	for i, v := range normal(typ).F32() {
+		got["sum"][i%5] += v
+		got["squares"][i%5] += v * v
+	}
+	if err := allRight(want, func(name string) []float32 { return got[name] }); err != nil {
+		t.Error(err)
+	}
+	for name, of := range got {
+		of[3]++
+		if err := allRight(want, func(name string) []float32 { return got[name] }); err == nil || !strings.HasPrefix(err.Error(), name+" 3 of 5 is ") {
+			t.Errorf("one %s is wrong: %v", name, err)
+		}
+		of[3]--
 	}
 }
 
@@ -136,20 +166,20 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// TestFloor: a step cannot be quicker than its products, and then the rest, at the rates that
-// were measured; where one was not, nothing is said.
-func TestFloor(t *testing.T) {
+// TestEstimate: a step's products, and then the rest, at the rates that were measured; where
+// one was not, nothing is said.
+func TestEstimate(t *testing.T) {
 	m := &rates{bytes: 2e12, flops: [3]float64{cuda.F32: 5e13, cuda.BF16: 5e14}}
 	for _, c := range []struct {
 		flops, bytes int64
 		p            cuda.Precision
 		want         float64
 	}{{1e12, 4e9, cuda.BF16, 4}, {1e12, 4e9, cuda.F32, 22}, {1e12, 4e9, cuda.TF32, 0}} {
-		if got := m.floor(c.flops, c.bytes, c.p); !(math.Abs(got-c.want) <= 1e-9) {
+		if got := m.estimate(c.flops, c.bytes, c.p); !(math.Abs(got-c.want) <= 1e-9) {
 			t.Errorf("%v: %v ms, want %v", c.p, got, c.want)
 		}
 	}
-	if got := (&rates{flops: m.flops}).floor(1e12, 4e9, cuda.BF16); got != 0 {
+	if got := (&rates{flops: m.flops}).estimate(1e12, 4e9, cuda.BF16); got != 0 {
 		t.Errorf("without a rate of copies: %v ms", got)
 	}
 }

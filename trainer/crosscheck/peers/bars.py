@@ -73,6 +73,10 @@ def compare_step(table, case, roles, got, s):
         else:
             table.add(case, "moments" if roles[name] == "moment" else "buffers", value.numel(), relative(value, want), name)
 
+    for name in s.out:
+        if name not in got:
+            table.fail(case, f"the program has no {name}")
+
 
 def root_of_largest(out):
     return max((float(v.max()) for k, v in out.items() if k.startswith("adam.") and k.endswith(".v")), default=0.0) ** 0.5
@@ -106,3 +110,6 @@ def compare_report(table, case, columns, values, report, without):
             table.add(case, "report", 1, abs(got - want) / max(abs(want), 1e-2), name)
         elif name != without:
             table.fail(case, f"the peer reports no {name}")
+    for name in report:
+        if name not in columns:
+            table.fail(case, f"the program reports no {name}")

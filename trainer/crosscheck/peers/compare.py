@@ -54,6 +54,9 @@ def compare_graphs(table, dump):
             continue
         got = state.tensor(a)
         table.add(name, "graphs", got.numel(), bars.relative(got, found[k].detach().reshape(got.shape)), k)
+    for k in found:
+        if k not in outputs:
+            table.fail(name, f"the program writes no {k}")
 
 
 def compare_file(table, path):

@@ -36,6 +36,4 @@ def ratio(s, m, theta, phi, v, samples, place):
     return f - theta["contrast.log_z"] - torch.distributions.Normal(0.0, 1.0).log_prob(v).sum(1)
 
 
-def look(s):
-    out = grbm.look(s)
-    return {**out, **bernoulli.gap(s)} if s.cfg["Variational"] else out
+look = grbm.look

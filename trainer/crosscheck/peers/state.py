@@ -76,7 +76,7 @@ class Step(Inputs):
             opt.state[p] = {"step": torch.tensor(float(nth)), "exp_avg": m.clone(), "exp_avg_sq": v.clone()}
         opt.step()
         for p, k in zip(ps, params):
-            if f"adam.{name}.{k}.m" in self.out:  # none is kept where beta1 is 0
+            if a["Beta1"] != 0:  # else none is kept
                 self.out[f"adam.{name}.{k}.m"] = opt.state[p]["exp_avg"]
             self.out[f"adam.{name}.{k}.v"] = opt.state[p]["exp_avg_sq"]
             self.out[k], self.rate[k] = p.detach(), rate
