@@ -308,7 +308,8 @@ func TestExchange(t *testing.T) {
 	want(t, out, "[1] sizes 3 0 1048576, hosts 3, one host true, local 1 of 3\n", "(32)\n")
 }
 
-// Two jobs at the same time, with the same id, do not meet.
+// Two jobs at the same time, with the same id, do not meet: each has a name of its own, and
+// so other keys for its ranks. That those are secret is shown by TestHello of rendezvous.
 func TestTwoJobs(t *testing.T) {
 	jobs := []*job{start(t, nil, "-nproc", "2", "--rdzv-id", "x/y", "RANKS", "gather"), start(t, nil, "-nproc", "2", "--rdzv-id", "x/y", "RANKS", "gather")}
 	names := map[string]bool{}

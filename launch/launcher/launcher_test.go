@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/env"
+	"ebtrain/launch/outlet"
 )
 
 // The secret comes from the file, then from the environment; its text is what
@@ -79,6 +81,24 @@ func TestSecretPipe(t *testing.T) {
 		}
 	case <-time.After(time.Minute):
 		t.Error("it waits")
+	}
+}
+
+// A job of one node has a key that nobody can know.
+func TestKeyOfOneNode(t *testing.T) {
+	keys := map[string]bool{string(make([]byte, 32)): true}
+	for range 3 {
+		out := outlet.New(io.Discard)
+		cfg, err := configure(t.Context(), Options{Nproc: 1, Nodes: 1, RunID: "x"}, nil, out, out)
+		out.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k := string(cfg.Node.Key); len(k) != 32 || keys[k] {
+			t.Errorf("%x is the key of another job, too, or all zeros, or not of 32 bytes", k)
+		} else {
+			keys[k] = true
+		}
 	}
 }
 

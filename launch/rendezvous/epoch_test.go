@@ -237,8 +237,8 @@ func TestAcknowledgesAgain(t *testing.T) {
 	}
 }
 
-// A rank that joins is told the key of its job and epoch, which every node makes the same,
-// and what its launcher has meanwhile been told; one of another group is refused.
+// A rank that joins is told the key of its job and epoch, which every node makes the same
+// of the launchers' own, and what its launcher has meanwhile been told; one of another group is refused.
 func TestHello(t *testing.T) {
 	join := func(name string, commands ...string) []Effect {
 		n := after(t, commands...).node(name)
@@ -250,6 +250,11 @@ func TestHello(t *testing.T) {
 	first, other, second := key(join("a", formed...)), key(join("b", formed...)), key(join("a", again...))
 	if len(first) != 64 || first != other || first == second {
 		t.Errorf("keys %s on node 0, %s on node 1, %s in the next epoch", first, other, second)
+	}
+	stranger := after(t, formed...).node("a")
+	stranger.cfg.Key = []byte("another")
+	if got := key(stranger.FromWorker(0, Message{Kind: KindHello, Text: stranger.job})); len(got) != 64 || got == first {
+		t.Errorf("of other launchers, in a job of the same name, the key is %s, too", got)
 	}
 	for want, commands := range map[string][]string{
 		"tell local 0: stop e0 code 2 SIGINT": append(formed[:3:3], "interrupt a SIGINT:2"),

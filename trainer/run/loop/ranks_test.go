@@ -36,6 +36,7 @@ type job struct {
 	load   func(*loader.Config)                      // changes the loader; may be nil
 	data   func(rank int, s data.Source) data.Source // changes a rank's data; may be nil
 	dirs   []string                                  // each rank's CkptDir, where they differ
+	plan   func(rank int, c *loop.Config)            // changes a rank's config; may be nil
 	vars   []exec.Vars                               // of each rank, while it runs
 	seen   *watch                                    // what rank 0 saw
 	doing  func(rank int, step int64, what string)   // told what a rank does next; may be nil
@@ -138,6 +139,9 @@ func (j *job) rank(ctx context.Context, rank int, comm collective.Comm) (outcome
 	config := j.config
 	if j.dirs != nil {
 		config.CkptDir = j.dirs[rank]
+	}
+	if j.plan != nil {
+		j.plan(rank, &config)
 	}
 	tr, err := loop.New(ctx, config, p)
 	if err != nil {
@@ -317,39 +321,6 @@ func TestReplicasAreCompared(t *testing.T) {
 	}
 	if n := len(j.seen.records); n != 4 {
 		t.Errorf("%d steps were run, want 4", n)
-	}
-}
-
-// TestPlanMustBeShared gives rank 1 other plans than rank 0.
-func TestPlanMustBeShared(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		change func(rank int, c *bidvl.Config)
-	}{
-		{"another order", func(rank int, c *bidvl.Config) {
-			if rank == 1 {
-				c.Order = bidvl.LowerFirst
-			}
-		}},
-		{"another width", func(rank int, c *bidvl.Config) { c.Net.Width = 4 + 4*rank }},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			j := job{world: 2, config: loop.Config{Batch: 4, Steps: 2, Seed: 1}}
-			j.parts = func(rank int, p *loop.Parts) {
-				alg := p.Model.(bidvl.Config)
-				c.change(rank, &alg)
-				p.Model = alg
-			}
-			_, errs := j.run(t)
-			for r, err := range errs {
-				if err == nil || !strings.Contains(err.Error(), "program") {
-					t.Errorf("rank %d: %v, want an error about the program", r, err)
-				}
-			}
-			if len(j.seen.records) != 0 {
-				t.Error("a step was run")
-			}
-		})
 	}
 }
 
