@@ -176,3 +176,23 @@ func TestOneRounding(t *testing.T) {
 		t.Errorf("got %v, want %v", got, 1<<24+4)
 	}
 }
+
+// TestSumsAreCompensated: a long sum has the digits of the exact one, of numbers that are
+// equal, of which each rounding is the same, and of such that cancel; and an infinity stays one.
+func TestSumsAreCompensated(t *testing.T) {
+	const n = 1 << 14
+	equal, cancel, infinite := make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range n {
+		equal[i], cancel[i], infinite[i] = 0.7616, 1, 1
+	}
+	cancel[0], cancel[n-1], infinite[n/2] = 1e17, -1e17, math.Inf(1)
+	for name, c := range map[string]struct {
+		x    []float64
+		want float64
+	}{"equal": {equal, n * 0.7616}, "cancel": {cancel, n - 2}, "infinite": {infinite, math.Inf(1)}} {
+		out := apply(t, graph.Reduce{Fn: graph.ReduceSum, Axes: 1}, []input{{graph.T(graph.F64, n), c.x}})
+		if got := out[0].At(0); got != c.want {
+			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
