@@ -1,11 +1,8 @@
 package archtest
 
 import (
-	"bytes"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"strings"
 )
 
@@ -16,24 +13,16 @@ var sharedPurposes = []string{"Sampling", "DataOrder", "Augment"}
 // philox which draws they are; numbers in several packages would come to be the same.
 // Tests may have numbers.
 func checkDraws(f *file) ([]Violation, error) {
-	if f.test || inside(f.path, "ddp/philox") || !bytes.Contains(f.src, []byte("philox.")) {
+	if f.test || inside(f.path, "ddp/philox") {
 		return nil, nil
 	}
-	set := token.NewFileSet()
-	tree, err := parser.ParseFile(set, f.path, f.src, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	var out []Violation
-	ast.Inspect(tree, func(n ast.Node) bool {
+	return f.inspect("philox.", func(n ast.Node) string {
 		purpose, sub := drawn(n)
-		if purpose != "" && !named(sub, purpose) {
-			out = append(out, Violation{f.path, set.Position(n.Pos()).Line,
-				fmt.Sprintf("draws of purpose %s, whose sub is no name philox.%s…: several packages draw for it, and draws that are told apart by numbers of each would come to be the same; name it in ddp/philox/subs.go", purpose, purpose)})
+		if purpose == "" || named(sub, purpose) {
+			return ""
 		}
-		return true
+		return fmt.Sprintf("draws of purpose %s, whose sub is no name philox.%s…: several packages draw for it, and draws that are told apart by numbers of each would come to be the same; name it in ddp/philox/subs.go", purpose, purpose)
 	})
-	return out, nil
 }
 
 // drawn is the shared purpose of a philox.Name or a call of Draw, and its sub, which may be

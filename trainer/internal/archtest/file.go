@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"bytes"
 	"go/ast"
 	"go/build/constraint"
 	"go/parser"
@@ -64,6 +65,26 @@ func readFile(path, rel string) (*file, error) {
 	}
 	f.build, err = buildConstraint(tree)
 	return f, err
+}
+
+// inspect shows every node of the file to wrong, if its source has a word at all, and
+// returns what that says of some of them; "" is nothing.
+func (f *file) inspect(word string, wrong func(ast.Node) string) (out []Violation, err error) {
+	if !bytes.Contains(f.src, []byte(word)) {
+		return nil, nil
+	}
+	set := token.NewFileSet()
+	tree, err := parser.ParseFile(set, f.path, f.src, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	ast.Inspect(tree, func(n ast.Node) bool {
+		if text := wrong(n); text != "" {
+			out = append(out, Violation{f.path, set.Position(n.Pos()).Line, text})
+		}
+		return true
+	})
+	return out, nil
 }
 
 // buildConstraint is the //go:build line before the package clause.

@@ -1,9 +1,7 @@
 package archtest
 
 import (
-	"bytes"
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"path"
 	"strings"
@@ -12,22 +10,15 @@ import (
 // checkTolerances: a test asks whether what it got is near enough, and not whether it is too
 // far: NaN, the commonest wrong number, is neither.
 func checkTolerances(f *file) ([]Violation, error) {
-	if !f.test && !strings.HasSuffix(path.Base(f.dir()), "test") || !bytes.Contains(f.src, []byte("math.Abs(")) {
+	if !f.test && !strings.HasSuffix(path.Base(f.dir()), "test") {
 		return nil, nil
 	}
-	set := token.NewFileSet()
-	tree, err := parser.ParseFile(set, f.path, f.src, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	var out []Violation
-	ast.Inspect(tree, func(n ast.Node) bool {
+	return f.inspect("math.Abs(", func(n ast.Node) string {
 		if b, ok := n.(*ast.BinaryExpr); ok && b.Op == token.GTR && isDistance(b.X) {
-			out = append(out, Violation{f.path, set.Position(n.Pos()).Line, "math.Abs(…) > …: NaN passes such a test; write !(math.Abs(…) <= …)"})
+			return "math.Abs(…) > …: NaN passes such a test; write !(math.Abs(…) <= …)"
 		}
-		return true
+		return ""
 	})
-	return out, nil
 }
 
 // isDistance says whether x is a call of math.Abs.
