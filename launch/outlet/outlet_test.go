@@ -150,24 +150,30 @@ func TestReaderStops(t *testing.T) {
 
 // What is dropped last is told of, too, though nothing is written after it.
 func TestLastDropped(t *testing.T) {
-	r, out, _ := pipe(t)
+	shut := &gate{open: make(chan struct{})}
+	out := New(shut)
 	lines := flood(t, out)
-	text := make(chan string)
-	go func() {
-		b, _ := io.ReadAll(r)
-		text <- string(b)
-	}()
-	for out.Waits() {
-		time.Sleep(time.Millisecond)
-	}
-	if err := out.to.(*os.File).Close(); err != nil {
+	close(shut.open)
+	if err := out.Flush(); err != nil {
 		t.Fatal(err)
 	}
-	got := <-text
-	kept := strings.Count(got, "x\n")
-	if want := fmt.Sprintf("[%d lines are left out here: the output was not taken]\n", lines-kept); kept == lines || !strings.HasSuffix(got, "x\n"+want) {
-		t.Errorf("%d of %d lines came, and then %q, want %q", kept, lines, got[strings.LastIndex(got, "x\n")+2:], want)
+	got := shut.text.String()
+	const kept = bound / 1000
+	want := strings.Repeat("x", 999) + fmt.Sprintf("\n[%d lines are left out here: the output was not taken]\n", lines-kept)
+	if n := strings.Count(got, "x\n"); n != kept || !strings.HasSuffix(got, want) {
+		t.Errorf("%d lines came, want %d, and then %q, want %q", n, kept, got[strings.LastIndex(got, "x\n")+2:], want[1000:])
 	}
+}
+
+// gate takes nothing until it is open.
+type gate struct {
+	open chan struct{}
+	text bytes.Buffer
+}
+
+func (g *gate) Write(p []byte) (int, error) {
+	<-g.open
+	return g.text.Write(p)
 }
 
 // A slow reader gets everything if who writes waits for room.
