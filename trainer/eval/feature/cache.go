@@ -2,6 +2,9 @@ package feature
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -28,13 +31,14 @@ type Cache struct {
 // ErrNotKept means that features could not be written, as others will not be.
 var ErrNotKept = errors.New("they are not kept for the next time")
 
-// edition is of what networks make of pictures. It is raised when that changes: what
-// older programs have kept is not taken then.
-const edition = 1
+// edition is of what networks make of pictures, and of the files. It is raised when that
+// changes: what older programs have kept is not taken then.
+const edition = 2
 
 const (
 	cachedTensor = "features"
 	cachedKey    = "of"
+	cachedSum    = "sha256" // of the tensor's bytes, which the format has no checksum for
 )
 
 // Features are those of n pictures, which data names, that were kept, or what
@@ -75,8 +79,9 @@ func (c Cache) keep(file, key string, m quality.Matrix) error {
 	if err := os.MkdirAll(c.Dir, 0o777); err != nil {
 		return err
 	}
+	t := safetensors.Float64s(cachedTensor, []int64{int64(m.N), int64(m.D)}, m.X)
 	return atomicfile.Write(file, func(w io.Writer) error {
-		return safetensors.Write(w, []safetensors.Tensor{safetensors.Float64s(cachedTensor, []int64{int64(m.N), int64(m.D)}, m.X)}, map[string]string{cachedKey: key})
+		return safetensors.Write(w, []safetensors.Tensor{t}, map[string]string{cachedKey: key, cachedSum: sumOf(t.Data)})
 	})
 }
 
@@ -97,19 +102,30 @@ func allHave(ctx context.Context, comm collective.Comm, has bool) (bool, error) 
 func readFeatures(file, key string, n int) (m quality.Matrix, err error) {
 	err = safetensors.ReadFile(file, func(f *safetensors.File) error {
 		info, ok := f.Info(cachedTensor)
-		if !ok || f.Metadata()[cachedKey] != key || len(info.Shape) != 2 || info.Shape[0] != int64(n) {
-			return fmt.Errorf("%s holds other features than its name says", file)
+		if !ok || f.Metadata()[cachedKey] != key || info.DType != safetensors.F64 || len(info.Shape) != 2 || info.Shape[0] != int64(n) {
+			return errors.New("it holds other features than its name says")
 		}
-		m = quality.NewMatrix(n, int(info.Shape[1]))
-		if err := f.Float64(cachedTensor, m.X); err != nil {
+		raw, err := f.Bytes(cachedTensor)
+		if err != nil {
 			return err
 		}
-		for _, v := range m.X {
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return fmt.Errorf("%s holds %v among its features", file, v)
+		if got, want := sumOf(raw), f.Metadata()[cachedSum]; got != want {
+			return fmt.Errorf("SHA-256 of its features is %s, expected %s", got, want)
+		}
+		m = quality.NewMatrix(n, int(info.Shape[1]))
+		for i := range m.X {
+			m.X[i] = math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:]))
+			if v := m.X[i]; math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("it holds %v among its features", v)
 			}
 		}
 		return nil
 	})
 	return m, err
+}
+
+// sumOf is the SHA-256 of b in hex digits.
+func sumOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
 }
