@@ -3,6 +3,7 @@ package rundir
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -109,7 +110,9 @@ type Metrics struct {
 
 // OpenMetrics opens the file at path, made if needed, to append the lines of
 // step and later ones. Lines of step and later are cut off, and so is a last
-// line torn by a kill: the run is about to make them again. Any other line
+// line torn by a kill: the run is about to make them again. So is a hole, behind which no
+// line stays: where a machine loses power that has not written all of a file, what was
+// written last may be there, and zeros before it. Any other line
 // that cannot be read is an error that names it, and nothing is cut. The lines that
 // stay are shown to kept, in order; it may be nil.
 //
@@ -133,15 +136,21 @@ func OpenMetrics(path string, step int64, kept func(Record)) (*Metrics, error) {
 // cut keeps the lines before step, and shows them to kept.
 func (m *Metrics) cut(step int64, kept func(Record)) error {
 	var keep int64
-	open := false // the last line kept has no newline
-	err := scan(m.f, func(r Record, size int64, whole bool) {
+	open := false  // the last line kept has no newline
+	var hole error // of the first hole
+	err := scan(m.f, func(r Record, size int64, whole bool) error {
 		if r.Step < step {
 			keep, m.last, open = keep+size, r.Step, !whole
 			m.kept = append(m.kept, r.Step)
 			if kept != nil {
 				kept(r)
 			}
+			return hole
 		}
+		return nil
+	}, func(err error) error {
+		hole = cmp.Or(hole, err)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -226,7 +235,10 @@ func ReadMetrics(path string) ([]Record, error) {
 		return nil, err
 	}
 	var records []Record
-	err = scan(f, func(r Record, _ int64, _ bool) { records = append(records, r) })
+	err = scan(f, func(r Record, _ int64, _ bool) error {
+		records = append(records, r)
+		return nil
+	}, func(err error) error { return err })
 	if err := errors.Join(err, f.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -234,8 +246,9 @@ func ReadMetrics(path string) ([]Record, error) {
 }
 
 // scan gives each line to f with its size in bytes and whether a newline ends
-// it. A last line without newline that cannot be read is left out.
-func scan(r io.Reader, f func(r Record, size int64, whole bool)) error {
+// it, and what is wrong with one that has zeros in it to hole. A last line without newline
+// that cannot be read is left out.
+func scan(r io.Reader, f func(r Record, size int64, whole bool) error, hole func(error) error) error {
 	in := bufio.NewReaderSize(r, 1<<16)
 	last := int64(-1)
 	for n := 1; ; n++ {
@@ -252,12 +265,21 @@ func scan(r io.Reader, f func(r Record, size int64, whole bool)) error {
 			if !whole {
 				return nil
 			}
-			return fmt.Errorf("line %d: %w: mend the line or delete it", n, err)
+			err = fmt.Errorf("line %d: %w: mend the line or delete it", n, err)
+			if bytes.IndexByte(text, 0) < 0 {
+				return err
+			}
+			if err := hole(err); err != nil {
+				return err
+			}
+			continue
 		}
 		if rec.Step <= last {
 			return fmt.Errorf("line %d: step %d after step %d: steps must rise", n, rec.Step, last)
 		}
 		last = rec.Step
-		f(rec, int64(len(text)), whole)
+		if err := f(rec, int64(len(text)), whole); err != nil {
+			return err
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"os"
@@ -113,6 +114,40 @@ func TestMetricsShowsWhatStays(t *testing.T) {
 	closeMetrics(t, m)
 	if want := []Record{record(0), record(1), record(2)}; !reflect.DeepEqual(seen, want) {
 		t.Errorf("got %+v, want %+v", seen, want)
+	}
+}
+
+// A power cut may leave zeros in the place of any bytes that were not on the disk yet, with
+// lines behind them: who goes on from before them makes those lines anew, and who goes on
+// from behind them is told.
+func TestMetricsHole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.jsonl")
+	m := open(t, path, 0)
+	appendSteps(t, m, 0, 8)
+	closeMetrics(t, m)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	first := len(bytes.Join(lines[:3], nil)) // byte of the fourth line
+	for _, at := range []int{first, first + 10, first + len(lines[3]) - 1} {
+		text := bytes.Clone(whole)
+		clear(text[at : at+len(lines[3])+20])
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := OpenMetrics(path, 8, nil)
+		wantError(t, err, path, "line 4: ", "mend the line or delete it")
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, text) {
+			t.Fatalf("zeros from %d: the file was changed to %q, %v", at, got, err)
+		}
+		m := open(t, path, 3)
+		appendSteps(t, m, 3, 8)
+		closeMetrics(t, m)
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, whole) {
+			t.Fatalf("zeros from %d, resumed at 3: %v\ngot:\n%s\nwant:\n%s", at, err, got, whole)
+		}
 	}
 }
 
