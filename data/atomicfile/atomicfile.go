@@ -141,8 +141,7 @@ func MakeDir(dir string) error {
 // path says, survive a power cut, whoever made them.
 func SyncPath(dir string) error {
 	for d := filepath.Clean(dir); d != filepath.Dir(d); d = filepath.Dir(d) {
-		err := SyncDir(filepath.Dir(d))
-		if err != nil && !errors.Is(err, syscall.EINVAL) { // as of a folder whose names the kernel makes, under autofs
+		if err := SyncDir(filepath.Dir(d)); err != nil {
 			return err
 		}
 	}
@@ -151,7 +150,9 @@ func SyncPath(dir string) error {
 
 // SyncDir makes renames and new names in the folder dir survive a power cut. One that this
 // user may not read is left to the kernel, which writes it out in its own time: who may
-// make names in a folder need not be able to read it, and only what is read can be synced.
+// make names in a folder need not be able to read it, and only what is read can be synced. So
+// is one of a file system that cannot sync folders, as those that virtual machines share with
+// their hosts: such have names where they are made, or not at all.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrPermission) {
@@ -160,5 +161,9 @@ func SyncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
 }

@@ -92,6 +92,9 @@ func TestSyncPath(t *testing.T) {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
+	if err := SyncDir("/proc/self/task"); err != nil {
+		t.Error(err)
+	}
 	gone := filepath.Join(t.TempDir(), "gone")
 	if err := SyncPath(filepath.Join(gone, "a")); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), gone) {
 		t.Errorf("a folder that is not there: %v", err)
