@@ -5,10 +5,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
 // oldSuffix is added to a temporary name for the folder that it replaces,
-// between the two renames of Place.
+// between the two renames of place.
 const oldSuffix = ".old"
 
 // Folder is a folder that is being written under a temporary name. Exactly one
@@ -49,10 +51,22 @@ func NewFolder(path string) (*Folder, error) {
 // Temporary is the folder to write into.
 func (f *Folder) Temporary() string { return f.tmp }
 
-// Place gives the folder its name. A folder that is there is moved out of the
-// way first, back if that does not work, and removed at the end. The files must
+// Place gives the folder its name. A folder that is there changes places with it, so that
+// at no moment, nor after a kill, there is none, and is removed at the end. The files must
 // have been synced.
 func (f *Folder) Place() error {
+	if unix.Renameat2(unix.AT_FDCWD, f.tmp, unix.AT_FDCWD, f.path, unix.RENAME_EXCHANGE) != nil {
+		return f.place() // where nothing is to be replaced, or the file system cannot
+	}
+	if err := errors.Join(f.lock.Close(), SyncDir(filepath.Dir(f.path))); err != nil {
+		return err
+	}
+	return removeAll(f.tmp)
+}
+
+// place gives the folder its name by renames. A folder that is there is moved out of the
+// way first, back if that does not work, and removed at the end.
+func (f *Folder) place() error {
 	old := f.tmp + oldSuffix
 	err := os.Rename(f.path, old)
 	replaced := err == nil

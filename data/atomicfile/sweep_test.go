@@ -177,7 +177,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// A writer that dies between the two renames of Place has replaced nothing.
+// A writer that dies between the two renames of place has replaced nothing.
 func TestKilledWhileReplacing(t *testing.T) {
 	dir := t.TempDir()
 	tmp := filepath.Join(dir, ".set.tmp-1-1")
@@ -204,7 +204,7 @@ func TestKilledWhileReplacing(t *testing.T) {
 	}
 }
 
-// A writer that lives is left alone between the two renames of Place, too.
+// A writer that lives is left alone between the two renames of place, too.
 func TestSweepBetweenRenames(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "set")

@@ -1,0 +1,51 @@
+package atomicfile
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A folder that is replaced is there at every moment, the old or the new: whoever opens it
+// meanwhile, or is left with it after a kill, has one of them.
+func TestReplacedFolderIsAlwaysThere(t *testing.T) {
+	dir := t.TempDir()
+	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+	for _, d := range []string{a, b} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {
+		t.Skipf("the file system of %s cannot exchange folders: %v", dir, err)
+	}
+	var over atomic.Bool
+	watched := make(chan error)
+	go func() {
+		var err error
+		for err == nil && !over.Load() {
+			_, err = os.Stat(a)
+		}
+		watched <- err
+	}()
+	for range 500 {
+		f, err := NewFolder(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Place(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	over.Store(true)
+	if err := <-watched; err != nil {
+		t.Error(err)
+	}
+	if names := list(t, dir); !slices.Equal(names, []string{"a", "b"}) {
+		t.Errorf("left %v, want a and b", names)
+	}
+}
