@@ -52,8 +52,8 @@ func NewFolder(path string) (*Folder, error) {
 func (f *Folder) Temporary() string { return f.tmp }
 
 // Place gives the folder its name. A folder that is there changes places with it, so that
-// at no moment, nor after a kill, there is none, and is removed at the end. The files must
-// have been synced.
+// at no moment, nor after a kill, there is none, and is removed at the end, as far as it can
+// be: what stays of it is hidden, and swept later. The files must have been synced.
 func (f *Folder) Place() error {
 	if unix.Renameat2(unix.AT_FDCWD, f.tmp, unix.AT_FDCWD, f.path, unix.RENAME_EXCHANGE) != nil {
 		return f.place() // where nothing is to be replaced, or the file system cannot
@@ -61,7 +61,8 @@ func (f *Folder) Place() error {
 	if err := errors.Join(f.lock.Close(), SyncDir(filepath.Dir(f.path))); err != nil {
 		return err
 	}
-	return removeAll(f.tmp)
+	_ = removeAll(f.tmp)
+	return nil
 }
 
 // place gives the folder its name by renames. A folder that is there is moved out of the
@@ -81,7 +82,7 @@ func (f *Folder) place() error {
 	}
 	err = errors.Join(f.lock.Close(), SyncDir(filepath.Dir(f.path)))
 	if replaced && err == nil {
-		return removeAll(old)
+		_ = removeAll(old)
 	}
 	return err
 }

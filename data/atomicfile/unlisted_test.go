@@ -83,3 +83,42 @@ func TestFolderThatMayNotBeListed(t *testing.T) {
 		t.Errorf("left %v, want file, folder and made", names)
 	}
 }
+
+// A replaced folder that cannot be removed, as one on NFS whose files are open elsewhere, is
+// no error: the new one is in its place.
+func TestReplacedFolderThatStays(t *testing.T) {
+	for name, place := range map[string]func(*Folder) error{"exchanged": (*Folder).Place, "renamed": (*Folder).place} {
+		dir := t.TempDir()
+		for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) { // t.TempDir lies in a folder of its own
+			if err := os.Chmod(d, 0o777); err != nil {
+				t.Fatal(err)
+			}
+		}
+		path := filepath.Join(dir, "set")
+		if err := os.MkdirAll(filepath.Join(path, "of root", "file"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Join(path, "of root"), 0o555); err != nil {
+			t.Fatal(err)
+		}
+		nobody(t, func() {
+			f, err := NewFolder(path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := os.WriteFile(filepath.Join(f.Temporary(), "new"), nil, 0o600); err != nil {
+				t.Error(err)
+			}
+			if err := place(f); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		if names := list(t, path); len(names) != 1 || names[0] != "new" {
+			t.Errorf("%s: %v in its place, want new", name, names)
+		}
+		if names := list(t, dir); len(names) != 2 {
+			t.Errorf("%s: left %v, want set and the old one, hidden", name, names)
+		}
+	}
+}
