@@ -296,7 +296,7 @@ func TestBlockIsReadAgain(t *testing.T) {
 	}
 	for failures, ok := range map[int]bool{0: true, 1: true, 2: false} {
 		reads := 0
-		r.open = func(path string) (*os.File, error) {
+		r.open = func(path string) (file, error) {
 			if reads++; reads <= failures {
 				path = bad
 			}
@@ -327,7 +327,7 @@ func TestLostTableIsNotReadAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened := 0
-	r.open = func(p string) (*os.File, error) {
+	r.open = func(p string) (file, error) {
 		if p == path {
 			opened++
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -27,7 +28,7 @@ type Reader struct {
 	length int64
 	digest string
 	dec    *zstd.Decoder
-	open   func(path string) (*os.File, error) // os.Open; tests have others
+	open   func(path string) (file, error) // openFile; tests have others
 
 	mu     sync.Mutex
 	tables []*table // by shard, read when first needed
@@ -36,6 +37,15 @@ type Reader struct {
 }
 
 var _ data.Source = (*Reader)(nil)
+
+// file is what is read of an *os.File.
+type file interface {
+	io.ReaderAt
+	io.Closer
+	Name() string
+}
+
+func openFile(path string) (file, error) { return os.Open(path) }
 
 // ReadIndex reads and checks the index of the data set at dir.
 func ReadIndex(dir string) (*Index, error) { return readIndex(dir) }
@@ -68,7 +78,7 @@ func newReader(dir, split string, x *Index) (*Reader, error) {
 	}
 	r := &Reader{
 		dir: dir, split: split, index: x, schema: x.Schema.data(), length: int64(p.Samples),
-		digest: x.digest(split), layout: data.Layout{BlockSamples: x.BlockSamples}, tables: make([]*table, len(p.Shards)), lost: make([]error, len(p.Shards)), open: os.Open,
+		digest: x.digest(split), layout: data.Layout{BlockSamples: x.BlockSamples}, tables: make([]*table, len(p.Shards)), lost: make([]error, len(p.Shards)), open: openFile,
 	}
 	for _, e := range p.Shards {
 		r.layout.Shards = append(r.layout.Shards, int64(e.Samples))
@@ -228,12 +238,14 @@ func (r *Reader) labels(raw []byte, dst []int64) error {
 	return nil
 }
 
-// table returns the shard's frames, reading them at first use.
-func (r *Reader) table(f *os.File, shard int) (*table, error) {
+// table returns the shard's frames, reading them at first use: without the lock, since
+// storage may be slow, and others read other shards meanwhile, or this one's frames too.
+func (r *Reader) table(f file, shard int) (*table, error) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.tables[shard] != nil {
-		return r.tables[shard], nil
+	t := r.tables[shard]
+	r.mu.Unlock()
+	if t != nil {
+		return t, nil
 	}
 	e := r.index.Splits[r.split].Shards[shard]
 	t, err := r.readTable(f, e)
@@ -244,6 +256,8 @@ func (r *Reader) table(f *os.File, shard int) (*table, error) {
 		}
 		return nil, &data.CorruptError{File: f.Name(), Frame: -1, Offset: -1, First: first, N: int64(e.Samples), Err: err}
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.tables[shard] = t
 	return t, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -34,7 +33,7 @@ type table struct {
 
 // readTable reads and checks the seek table and the header of a shard of the
 // given size and description. Errors do not name the file.
-func (r *Reader) readTable(f *os.File, e Entry) (*table, error) {
+func (r *Reader) readTable(f io.ReaderAt, e Entry) (*table, error) {
 	frames, err := readSeekTable(f, int64(e.Bytes))
 	if err != nil {
 		return nil, err
