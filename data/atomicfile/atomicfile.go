@@ -47,7 +47,7 @@ func Write(path string, f func(io.Writer) error) error {
 	}
 	err = named(fill(tmp, path, f), path)
 	if err == nil {
-		err = os.Rename(tmp.Name(), file)
+		err = named(os.Rename(tmp.Name(), file), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()), tmp.Close())
@@ -95,6 +95,9 @@ func (t target) Write(b []byte) (int, error) {
 // named is err of path, where it is of its temporary.
 func named(err error, path string) error {
 	if at, ok := err.(*fs.PathError); ok && IsTemporary(filepath.Base(at.Path)) { //nolint:errorlint // what wraps one has said its name
+		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
+	}
+	if at, ok := err.(*os.LinkError); ok && IsTemporary(filepath.Base(at.Old)) { //nolint:errorlint // likewise
 		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
 	}
 	return err

@@ -71,6 +71,10 @@ func TestErrorsNameTheFile(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "encode: write "+path+": file already closed") {
 		t.Errorf("%v", err)
 	}
+	taken := filepath.Join(t.TempDir(), "b.png") // meanwhile, by a folder
+	if err := Write(taken, func(io.Writer) error { return os.Mkdir(taken, 0o755) }); err == nil || err.Error() != "rename "+taken+": file exists" {
+		t.Errorf("%v", err)
+	}
 	none := filepath.Join(path, "none")
 	if err := WriteBytes(none, nil); err == nil || err.Error() != "open "+none+": no such file or directory" {
 		t.Errorf("%v", err)

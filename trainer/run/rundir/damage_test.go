@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -72,6 +73,26 @@ func TestFileForFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := again.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A run whose config.json cannot be written is told to begin elsewhere only if it has not
+// begun: one that trains would be given up.
+func TestConfigThatCannotBeWritten(t *testing.T) {
+	full, broken := &os.PathError{Op: "write", Path: "a/config.json", Err: syscall.ENOSPC}, &os.PathError{Op: "write", Path: "a/config.json", Err: syscall.EIO}
+	wantError(t, elsewhere("a", full), "write a/config.json: no space left on device: make room in a, or give another --out")
+	if err := elsewhere("a", broken); err.Error() != "write a/config.json: input/output error: give another --out" {
+		t.Error(err)
+	}
+	d := create(t, filepath.Join(t.TempDir(), "a"))
+	if err := errors.Join(os.Remove(d.ConfigFile()), os.Mkdir(d.ConfigFile(), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Saved(1); err == nil || err.Error() != "write "+d.ConfigFile()+": it is a folder, which no file may replace" {
+		t.Error(err)
+	}
+	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -54,7 +54,7 @@ func Create(path string, c Config, settings any) (*Dir, error) {
 		}
 		d.config = c
 		if err := d.write(); err != nil {
-			return err
+			return elsewhere(path, err)
 		}
 		return d.makeFolders()
 	})
@@ -157,10 +157,15 @@ func (d *Dir) write() error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.WriteBytes(d.ConfigFile(), text); err != nil {
-		return fmt.Errorf("%w: make room in %s, or give another --out", err, d.Path())
+	return atomicfile.WriteBytes(d.ConfigFile(), text)
+}
+
+// elsewhere is err, of a run that cannot begin at path, with what to do.
+func elsewhere(path string, err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: make room in %s, or give another --out", err, path)
 	}
-	return nil
+	return fmt.Errorf("%w: give another --out", err)
 }
 
 func (d *Dir) makeFolders() error {
