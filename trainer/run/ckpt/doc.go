@@ -10,7 +10,7 @@
 // folder are fsynced, the folder is renamed, and the parent is fsynced. A
 // process that is killed, or a machine that loses power, at any moment leaves
 // the checkpoint whole or not there; leftovers are hidden, never read, and
-// removed by the next Write, as far as they can be.
+// removed by the next Write or Prune, as far as they can be.
 //
 // A folder of checkpoints has one writer at a time (Write, Prune: rank 0);
 // any number of processes may read it. Read and ReadLatest trust nothing: sizes,

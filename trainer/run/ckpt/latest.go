@@ -85,15 +85,17 @@ func NewestStep(dir string) (int64, error) {
 	return 0, fmt.Errorf("%w in %s", ErrNone, dir)
 }
 
-// Prune removes old checkpoints in dir until the keep newest whole ones are
-// left, of those up to step last, which the run has just written. Damaged ones that
-// are older go too; they do not count. To be quick it checks state.json and sizes,
-// not checksums. So those of later steps do not count either, and stay: a run goes on
-// from before them only if their content is wrong. keep 0 keeps all.
+// Prune removes what a writer that was killed has left in dir, and old checkpoints until
+// the keep newest whole ones are left, of those up to step last, which the run has just
+// written or goes on from. Damaged ones that are older go too; they do not count. To be
+// quick it checks state.json and sizes, not checksums. So those of later steps do not count
+// either, and stay: a run goes on from before them only if their content is wrong. keep 0
+// keeps all.
 func Prune(dir string, keep int, last int64) error {
 	if keep < 0 {
 		return fmt.Errorf("prune %s: cannot keep %d checkpoints, expected 0 (all) or more", dir, keep)
 	}
+	sweep(dir)
 	if keep == 0 {
 		return nil
 	}

@@ -176,7 +176,7 @@ func TestPrune(t *testing.T) {
 	if err := os.Truncate(filepath.Join(dir, Name(40), "weights.safetensors"), 3); err != nil {
 		t.Fatal(err)
 	}
-	// What a Prune has left that was killed is in nobody's way.
+	// What a Prune has left that was killed goes at the next.
 	if err := os.MkdirAll(filepath.Join(dir, oldPrefix+Name(10), "x"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -184,10 +184,10 @@ func TestPrune(t *testing.T) {
 		keep int
 		want string
 	}{
-		{0, ".old-step-00000010 step-00000010 step-00000020 step-00000030 step-00000040 step-00000050"},
-		{3, ".old-step-00000010 step-00000020 step-00000030 step-00000040 step-00000050"}, // 40 does not count
-		{1, ".old-step-00000010 step-00000050"},
-		{1, ".old-step-00000010 step-00000050"},
+		{0, "step-00000010 step-00000020 step-00000030 step-00000040 step-00000050"},
+		{3, "step-00000020 step-00000030 step-00000040 step-00000050"}, // 40 does not count
+		{1, "step-00000050"},
+		{1, "step-00000050"},
 	}
 	for _, s := range steps {
 		if err := Prune(dir, s.keep, 50); err != nil {

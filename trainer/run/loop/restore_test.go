@@ -34,6 +34,26 @@ func TestCheckpointsArePruned(t *testing.T) {
 	}
 }
 
+// TestKilledBeforePruning: a run that was killed when its last checkpoint was in place, and
+// those before it were not removed, or only in part, has them removed when it goes on, though
+// it writes no other.
+func TestKilledBeforePruning(t *testing.T) {
+	j := job{world: 1, config: loop.Config{Batch: 4, Steps: 2, Seed: 1, CkptDir: t.TempDir(), CkptEvery: 1}}
+	if _, errs := j.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	if err := os.Mkdir(filepath.Join(j.config.CkptDir, ".old-"+ckpt.Name(0)+"-ABCDEFGH"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	j.config.Resume, j.config.CkptKeep = true, 1
+	if _, errs := j.run(t); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	if entries, err := os.ReadDir(j.config.CkptDir); err != nil || len(entries) != 1 || entries[0].Name() != ckpt.Name(2) {
+		t.Errorf("left are %v (%v), want the checkpoint of step 2", entries, err)
+	}
+}
+
 // TestOldCheckpointsThatStay: a run does not end because what it no longer needs cannot be
 // removed, as on NFS while somebody reads it.
 func TestOldCheckpointsThatStay(t *testing.T) {

@@ -28,7 +28,7 @@ func (t *Trainer) save(ctx context.Context) error {
 	if err := t.refresh(ctx); err != nil {
 		return err
 	}
-	writes := (t.rank() == 0 || t.parts.Observer != nil) && t.own != t.next
+	writes := t.keeps() && t.own != t.next
 	wholes, err := t.gather(ctx, writes)
 	if err != nil {
 		return err
@@ -83,8 +83,19 @@ func (t *Trainer) write(wholes map[string]*exec.Tensor) error {
 			return err
 		}
 	}
+	t.prune()
+	return nil
+}
+
+// keeps says whether this rank writes checkpoints.
+func (t *Trainer) keeps() bool {
+	return t.cfg.CkptDir != "" && (t.rank() == 0 || t.parts.Observer != nil)
+}
+
+// prune removes the checkpoints that are no longer kept, now that there is one of the
+// steps done.
+func (t *Trainer) prune() {
 	if err := ckpt.Prune(t.cfg.CkptDir, t.cfg.CkptKeep, t.next); err != nil {
 		t.parts.Log.Warn("the checkpoint is in place, but an old one could not be removed: the run goes on, and its disk may fill", "problem", err.Error())
 	}
-	return nil
 }

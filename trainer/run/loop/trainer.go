@@ -244,6 +244,9 @@ func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
 		if err := t.save(ctx); err != nil {
 			return 0, err
 		}
+		if t.keeps() { // who was killed may have been about to, and if all is done nobody will
+			t.prune()
+		}
 	}
 	if err := t.firstBatch(ctx); err != nil {
 		return 0, err
