@@ -24,6 +24,11 @@ func (v *vars) slurm() (Worker, error) {
 	return w, v.checked(w)
 }
 
+// InBatchJob says that a process belongs to a job of SLURM's, which ends it by itself: it
+// sends SIGTERM, more than once when it takes a job's nodes away (it does, and srun, which
+// hears of it, too), and then SIGKILL.
+func InBatchJob(environ []string) bool { return newVars(environ).has("SLURM_JOB_ID") }
+
 // interactiveStep is the number of the step in which salloc runs its shell on the first node,
 // where a cluster is set up so (use_interactive_step).
 const interactiveStep = "4294967290"
