@@ -64,6 +64,12 @@ func (v *vars) slurmStep(environ []string) (Step, error) {
 	if s.Hosts = hosts; len(hosts) > 0 {
 		s.Head = hosts[0]
 	}
+	if s.Nodes > 1 && v.m["SLURM_DISTRIBUTION"] == "arbitrary" { // task 0 is anywhere
+		s.Head = ""
+		if s.Store && s.Task == 0 { // who tells the others
+			s.Head = s.Host
+		}
+	}
 	if s.Tasks > 1 && (len(s.perNode) != s.Nodes || len(hosts) != s.Nodes) {
 		return s, fmt.Errorf("SLURM_STEP_NUM_NODES=%d contradicts SLURM_STEP_NODELIST, which has %d hosts, or SLURM_STEP_TASKS_PER_NODE, which has %d", s.Nodes, len(hosts), len(s.perNode))
 	}
