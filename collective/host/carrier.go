@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"runtime"
+	"time"
 )
 
 // A carrier moves the data of a leader to and from the leaders of other hosts, which it
@@ -30,6 +31,9 @@ type carrier interface {
 	fill(o int)
 	// over ends fill: nothing will be posted any more.
 	over()
+	// unanswered is for how long data sent to o stay unacknowledged that it has room for.
+	// Any goroutine may call it, also after close.
+	unanswered(o int) time.Duration
 	// cut ends every wait, now and later. Any goroutine may call it.
 	cut()
 	// close closes the connections, when fill has ended.

@@ -1,6 +1,8 @@
 package host_test
 
 import (
+	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -31,6 +33,39 @@ func TestLateBetweenHosts(t *testing.T) {
 				})
 			}
 			wg.Wait()
+		})
+	}
+}
+
+// TestDataDropped: data that are acknowledged by nobody, though the other end has room for them,
+// end the group, with a sentence about what lies between.
+func TestDataDropped(t *testing.T) {
+	const limit = time.Second
+	for name, hosts := range map[string]string{"pump": "2", "threads": "2t"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := as(hosts, host.Config{Hosts: pretend(hosts, 2), ListenIP: "127.0.0.1"})
+			comms := group(t, 2, host.Impatient(cfg, limit))
+			for _, c := range comms {
+				if err := c.(*host.Comm).Deafen(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var wg sync.WaitGroup
+			for r, c := range comms {
+				wg.Go(func() {
+					late := time.AfterFunc(time.Minute, func() { c.Abort(errors.New("a minute has passed")) })
+					defer late.Stop()
+					err := collective.Do(t.Context(), c, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(make([]float32, 1000))})
+					if !errors.Is(err, collective.ErrPeerLost) || !strings.Contains(err.Error(), "it has acknowledged no data for 1s, though it has room for them") {
+						t.Errorf("rank %d: %v", r, err)
+					}
+				})
+			}
+			wg.Wait()
+			for _, c := range comms {
+				_ = c.Close() // the group has failed
+			}
 		})
 	}
 }

@@ -29,7 +29,8 @@ type mesh struct {
 	others []int   // the hosts but this one, each leader beginning behind itself
 
 	carrier  carrier
-	exchange exchange // under way
+	limit    time.Duration // for which data may stay unacknowledged
+	exchange exchange      // under way
 	hello    [headerBytes]byte
 	doubling doubling
 	grid     *grid
@@ -63,15 +64,15 @@ const (
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 10 * time.Second, Count: 3}
 
 // unacknowledged is how long what is said on a control connection may stay
-// unacknowledged. Data have no such limit: Linux counts the time for which a peer has no
-// room for them, too, and one that is late to a collective does not read them.
+// unacknowledged. Data are watched for that (watchData): Linux would count the time for which
+// a peer has no room for them, too, and one that is late to a collective does not read them.
 const unacknowledged = time.Minute
 
 // connectMesh connects this leader with all others. Leaders of higher hosts
 // dial, those of lower hosts listen. addrs has each host's address; here is who runs
 // beside this one.
 func connectMesh(ctx context.Context, id identity, t topology, ln net.Listener, addrs []string, g *grid, cfg Config, here company, log *slog.Logger) (*mesh, error) {
-	m := &mesh{host: t.host, rank: t.rank, links: make([]*link, len(t.hosts)), scratch: newNetScratch(len(t.hosts)),
+	m := &mesh{host: t.host, rank: t.rank, limit: cfg.unacknowledged, links: make([]*link, len(t.hosts)), scratch: newNetScratch(len(t.hosts)),
 		doubling: doubling{rounds: schedule.Rounds(t.host, len(t.hosts))}, grid: g}
 	for i := 1; i < len(m.links); i++ {
 		m.others = append(m.others, (m.host+i)%len(m.links))

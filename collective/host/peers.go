@@ -226,6 +226,7 @@ func (p *peers) watch(a *alarm, over <-chan struct{}) {
 			p.readers.Go(func() { p.mesh.carrier.fill(o) })
 			p.readers.Go(func() { l.watch(a) })
 		}
+		p.readers.Go(func() { p.mesh.watchData(a, p.mesh.limit, over) })
 	}
 }
 

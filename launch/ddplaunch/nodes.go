@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -56,14 +57,24 @@ func parseSpan(s string) (least, most int, err error) {
 	return least, most, nil
 }
 
-// oneEach is how who starts a step starts one task on each node.
-var oneEach = map[string]string{env.SourceSLURM: "srun --ntasks-per-node=1", env.SourcePMI: "mpiexec -ppn 1", env.SourceOMPI: "mpirun -npernode 1"}
+// starter is the program that has started the tasks of a step, and oneEach how it starts
+// one on each node. srun ignores --ntasks-per-node where the job was given another number of
+// tasks.
+func starter(s env.Step) (by, oneEach string) {
+	switch s.Source {
+	case env.SourcePMI:
+		return "mpiexec", "mpiexec -ppn 1"
+	case env.SourceOMPI:
+		return "mpirun", "mpirun -npernode 1"
+	}
+	return "srun", fmt.Sprintf("srun --nodes=%d --ntasks=%[1]d", s.Nodes)
+}
 
 // placeInStep makes this launcher one of those that srun, mpirun or mpiexec has started,
 // one on each node of the step; false if it has started no others.
 func placeInStep(o *options, r raw, nodesTold bool) (bool, error) {
 	step, in, err := env.FindStep(r.environ)
-	by, _, _ := strings.Cut(oneEach[step.Source], " ")
+	by, oneEach := starter(step)
 	switch n := env.BatchNodes(r.environ); {
 	case err != nil:
 		return false, cliflag.AsUsage(err)
@@ -72,7 +83,7 @@ func placeInStep(o *options, r raw, nodesTold bool) (bool, error) {
 	case !in || step.Tasks == 1:
 		return false, nil
 	case step.Shared():
-		return false, cliflag.Usage("%s has started several ddplaunch on one node: want one on each (%s), or no ddplaunch and one task for each rank (%s train ...)", by, oneEach[step.Source], by)
+		return false, cliflag.Usage("%s has started several ddplaunch on one node: want one on each (%s), or no ddplaunch and one task for each rank (%s train ...)", by, oneEach, by)
 	case nodesTold && o.Nodes != step.Tasks:
 		return false, cliflag.Usage("--nnodes %s, but %s has started ddplaunch on %d nodes: leave --nnodes out", r.nnodes, by, step.Tasks)
 	case !nodesTold:

@@ -135,6 +135,24 @@ func TestParseBad(t *testing.T) {
 	}
 }
 
+// A process is alone that neither ddplaunch nor anybody else has given a place among ranks:
+// also one that a batch system has started, or one of a world of one.
+func TestAlone(t *testing.T) {
+	for in, want := range map[string]bool{
+		"":                                      true,
+		"SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1": true,
+		"PMI_RANK=0 PMI_SIZE=1":                 true,
+		"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_SIZE=1": true,
+		"RANK=0 WORLD_SIZE=1": true,
+		"RANK=0 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=2":                                            false,
+		"RANK=0 WORLD_SIZE=1 EBTRAIN_CONTROL_FD=3 EBTRAIN_PROGRESS_FD=4 EBTRAIN_GROUP=g EBTRAIN_EPOCH=0": false,
+	} {
+		if w, err := Parse(strings.Fields(in)); err != nil || w.Alone() != want {
+			t.Errorf("%q: alone %v, %v, want %v", in, w.Alone(), err, want)
+		}
+	}
+}
+
 func TestEnvironRoundTrip(t *testing.T) {
 	w := Worker{
 		Source: SourceEbt, Rank: 3, Size: 6, LocalRank: 1, LocalSize: 2, Node: 1, MasterAddr: "::1", MasterPort: 4000,

@@ -24,6 +24,11 @@ func (v *vars) slurm() (Worker, error) {
 	return w, v.checked(w)
 }
 
+// InBatchJob says that a process belongs to a job of SLURM's, which ends it by itself: it
+// sends SIGTERM, more than once when it takes a job's nodes away (it does, and srun, which
+// hears of it, too), and then SIGKILL.
+func InBatchJob(environ []string) bool { return newVars(environ).has("SLURM_JOB_ID") }
+
 // interactiveStep is the number of the step in which salloc runs its shell on the first node,
 // where a cluster is set up so (use_interactive_step).
 const interactiveStep = "4294967290"
@@ -58,6 +63,12 @@ func (v *vars) slurmStep(environ []string) (Step, error) {
 	}
 	if s.Hosts = hosts; len(hosts) > 0 {
 		s.Head = hosts[0]
+	}
+	if s.Nodes > 1 && v.m["SLURM_DISTRIBUTION"] == "arbitrary" { // task 0 is anywhere
+		s.Head = ""
+		if s.Store && s.Task == 0 { // who tells the others
+			s.Head = s.Host
+		}
 	}
 	if s.Tasks > 1 && (len(s.perNode) != s.Nodes || len(hosts) != s.Nodes) {
 		return s, fmt.Errorf("SLURM_STEP_NUM_NODES=%d contradicts SLURM_STEP_NODELIST, which has %d hosts, or SLURM_STEP_TASKS_PER_NODE, which has %d", s.Nodes, len(hosts), len(s.perNode))

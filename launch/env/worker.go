@@ -57,8 +57,9 @@ type Worker struct {
 	Terminal bool
 }
 
-// Alone reports whether the process was started by no launcher at all.
-func (w Worker) Alone() bool { return w.Source == SourceNone }
+// Alone reports whether the process has neither a launcher nor other ranks, whoever has
+// started it: srun -n1 and the like start one on a machine of a cluster.
+func (w Worker) Alone() bool { return w.Size == 1 && w.ControlFD < 0 }
 
 // Follows reports whether group is the Group of an earlier epoch of w's job: what
 // was begun there, w goes on with.

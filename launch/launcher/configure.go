@@ -23,6 +23,7 @@ import (
 
 	"ebtrain/launch/binding"
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/env"
 	"ebtrain/launch/outlet"
 	"ebtrain/launch/plainlog"
 	"ebtrain/launch/rendezvous"
@@ -81,7 +82,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 				Nproc: o.Nproc, Want: o.NodeRank, Nodes: o.Nodes, Least: o.fewest(),
 			},
 			Key: key, Join: o.Endpoint, Ports: o.Ports, Again: registerAgain(o.Nodes), JoinWait: o.JoinWait + 2*time.Second,
-			AnswerWait: answerWait, StopWait: time.Second, KillWait: time.Second, GoneWait: goneWait, StrangerWait: strangerWait, Grace: o.Grace,
+			AnswerWait: answerWait, StopWait: time.Second, KillWait: time.Second, GoneWait: goneWait, StrangerWait: strangerWait, Grace: o.Grace, Batch: env.InBatchJob(environ),
 		},
 	}
 	if o.Binding == binding.None {

@@ -171,6 +171,7 @@ func TestUnmet(t *testing.T) {
 		{"", "", 1, key, "nobody says where node 0 is"},
 		{env.SourceSLURM, "n0", 0, key, ""},
 		{env.SourceSLURM, "n0", 0, nil, "the tasks of this step have no common secret: start them with srun --mpi=pmi2, which brings one along, or set EBTRAIN_KEY to the same value on all of them, for example the output of openssl rand -hex 32"},
+		{env.SourceSLURM, "", 0, key, "where a list distributes the tasks (-m arbitrary), Slurm does not say on which host the first one is: start them with srun --mpi=pmi2, or give ddplaunch --rdzv-endpoint HOST"},
 		{env.SourceOMPI, "127.0.0.1", 0, key, ""},
 		{env.SourceOMPI, "127.0.0.1", 1, nil, "mpirun has given its tasks no common secret: start them with EBTRAIN_KEY=$(openssl rand -hex 32) mpirun -x EBTRAIN_KEY ..."},
 		{env.SourceOMPI, "", 0, key, "mpirun has not told its tasks, on several hosts, that of rank 0: start them with mpirun -x MASTER_ADDR=HOST ..., which names it"},

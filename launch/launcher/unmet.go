@@ -21,6 +21,8 @@ func (o Options) unmet(key []byte) error {
 		return unmetTasks("mpiexec", "", " -genv MASTER_ADDR HOST", secret, head)
 	case secret && o.Step.Source == env.SourceSLURM:
 		return cliflag.Usage("the tasks of this step have no common secret: start them with srun --mpi=pmi2, which brings one along, or %s", same)
+	case o.Step.Source == env.SourceSLURM:
+		return cliflag.Usage("where a list distributes the tasks (-m arbitrary), Slurm does not say on which host the first one is: start them with srun --mpi=pmi2, or give ddplaunch --rdzv-endpoint HOST")
 	case secret:
 		return cliflag.Usage("several nodes need a common secret: %s, or name a file that holds it with --key-file", same)
 	}

@@ -8,9 +8,10 @@ import (
 
 // Interrupt handles a signal sent to the launcher: the first asks the ranks of
 // all nodes to stop, the second kills them. A SIGHUP is never the second: when
-// a terminal goes away the kernel and the shell each send one.
+// a terminal goes away the kernel and the shell each send one. Nor is a batch system's
+// SIGTERM, which may come several times within a moment, and kills by itself.
 func (n *Node) Interrupt(signal string, number int) []Effect {
-	if n.stops > 0 && signal == "SIGHUP" {
+	if n.stops > 0 && (signal == "SIGHUP" || signal == "SIGTERM" && n.cfg.Batch) {
 		return nil
 	}
 	n.stops++

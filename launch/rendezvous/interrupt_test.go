@@ -50,6 +50,24 @@ func placed(grace time.Duration) *Node {
 	return n
 }
 
+// A batch system sends SIGTERM more than once: that is one request to stop, also after another
+// one, and kills nobody. What a user sends besides does.
+func TestBatchSystemAsks(t *testing.T) {
+	for batch, want := range map[bool][]bool{false: {true, true, true}, true: {false, false, true}} {
+		for i, second := range []string{"SIGTERM", "SIGTERM", "SIGINT"} {
+			n := placed(time.Second)
+			n.cfg.Batch = batch
+			n.Receive(Message{Kind: KindCommit})
+			n.Started(0, 7)
+			n.Interrupt([]string{"SIGTERM", "SIGUSR1", "SIGTERM"}[i], 15)
+			out := fmt.Sprint(n.Interrupt(second, 15))
+			if strings.Contains(out, "signal 9 to locals [0]") != want[i] {
+				t.Errorf("batch %v: %s, the second, is answered %s", batch, second, out)
+			}
+		}
+	}
+}
+
 // A host that is cut off before its ranks are started is what its launcher ends with.
 func TestCutOffBeforeCommit(t *testing.T) {
 	out := fmt.Sprint(placed(time.Second).Alone())

@@ -33,7 +33,7 @@ var ErrNoLauncher = errors.New("no launcher")
 // SIGINT, SIGTERM, SIGUSR1 and SIGHUP until Close: the first of
 // them closes StopRequested on all ranks, and a moment after it they have their default
 // effect again; but SIGHUP, which kernel and shell both send when a terminal
-// goes away, is then ignored. Under nohup it is ignored from the beginning. A group of
+// goes away, is then ignored, and in a batch job so is SIGTERM. Under nohup it is ignored from the beginning. A group of
 // one takes SIGPIPE like SIGHUP, since nobody reads its output any more (train | head),
 // and in a batch job also closes StopRequested a minute before the job's time ends.
 func Join(ctx context.Context, w env.Worker) (*Group, error) {

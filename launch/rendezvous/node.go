@@ -28,6 +28,7 @@ type NodeConfig struct {
 	// to stop reaches them as a signal.
 	StrangerWait time.Duration
 	Grace        time.Duration // how long ranks may live on after a request to stop
+	Batch        bool          // a batch system asks, see env.InBatchJob
 }
 
 // Exit is how a rank's process ended: Code, or Signal and SignalNumber.

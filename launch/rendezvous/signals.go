@@ -1,11 +1,14 @@
 package rendezvous
 
 import (
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ebtrain/launch/env"
 )
 
 // oneRequest is the time within which signals are one request: timeout(1) sends its own
@@ -14,11 +17,15 @@ import (
 const oneRequest = 100 * time.Millisecond
 
 // watchSignals turns the first signal into a request to stop, and gives those after
-// oneRequest their default effect; see Join about SIGHUP.
+// oneRequest their default effect; see Join about SIGHUP, and Node.Interrupt about a batch
+// system's SIGTERM.
 func (g *Group) watchSignals() {
 	select {
 	case s := <-g.signals:
 		signal.Ignore(unix.SIGHUP)
+		if env.InBatchJob(os.Environ()) {
+			signal.Ignore(unix.SIGTERM)
+		}
 		if g.conn == nil {
 			signal.Ignore(unix.SIGPIPE)
 		}

@@ -2,6 +2,7 @@ package rendezvous
 
 import (
 	"os"
+	"os/signal"
 	"testing"
 	"time"
 
@@ -33,6 +34,29 @@ func TestSignalTwice(t *testing.T) {
 		if err := g.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// A batch system's SIGTERM, which comes more than once, is one request to stop for a rank, too,
+// however far apart they are: the second would end this test.
+func TestBatchSystemAsksRank(t *testing.T) {
+	t.Setenv("SLURM_JOB_ID", "1")
+	defer signal.Reset(unix.SIGTERM)
+	g, err := Join(t.Context(), env.Worker{Source: env.SourceNone, Size: 1, LocalSize: 1, ControlFD: -1, ProgressFD: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminate(t)
+	select {
+	case <-g.StopRequested():
+	case <-time.After(time.Minute):
+		t.Fatal("SIGTERM is no request to stop")
+	}
+	time.Sleep(2 * oneRequest)
+	terminate(t)
+	time.Sleep(oneRequest / 20)
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

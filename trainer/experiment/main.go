@@ -14,6 +14,7 @@ import (
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/exitcode"
+	"ebtrain/launch/variable"
 	"ebtrain/trainer/experiment/catalogue"
 )
 
@@ -39,7 +40,8 @@ func start(a app, args []string) int {
 }
 
 // withSignals ends the context at the first SIGINT, SIGTERM or SIGHUP; the
-// second one, after cliflag.OneRequest, kills the children. Under nohup SIGHUP stays ignored.
+// second one, after cliflag.OneRequest, kills the children, but not SIGTERM in a job of
+// SLURM's, which sends several. Under nohup SIGHUP stays ignored.
 func withSignals(parent context.Context, a *app) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
 	kill := make(chan struct{})
@@ -50,15 +52,16 @@ func withSignals(parent context.Context, a *app) (context.Context, func()) {
 		signal.Notify(ch, syscall.SIGHUP)
 	}
 	done := make(chan struct{})
+	_, batch := variable.Lookup(a.environ, "SLURM_JOB_ID")
 	go func() {
 		var asked time.Time
 		for {
 			select {
-			case <-ch:
+			case s := <-ch:
 				if asked.IsZero() {
 					asked = time.Now()
 					cancel()
-				} else if time.Since(asked) >= cliflag.OneRequest {
+				} else if time.Since(asked) >= cliflag.OneRequest && !(batch && s == syscall.SIGTERM) {
 					close(kill)
 					return
 				}

@@ -176,7 +176,7 @@ func mistakesUnderSlurm(t *testing.T, c *cluster) {
 	}{
 		"no secret":          {[]string{"-N2", "bin/ddplaunch", "train"}, "ddplaunch: the tasks of this step have no common secret: start them with srun --mpi=pmi2, ", 2, 2},
 		"no secret, alone":   {[]string{"-N1", "-n3", "bin/train"}, "train: the tasks of this step have no common secret: start them with srun --mpi=pmi2, ", 3, 2},
-		"two on a node":      {[]string{"-N1", "-n2", "--mpi=pmi2", "bin/ddplaunch", "train"}, "ddplaunch: srun has started several ddplaunch on one node: want one on each (srun --ntasks-per-node=1), or no ddplaunch", 2, 2},
+		"two on a node":      {[]string{"-N1", "-n2", "--mpi=pmi2", "bin/ddplaunch", "train"}, "ddplaunch: srun has started several ddplaunch on one node: want one on each (srun --nodes=1 --ntasks=1), or no ddplaunch", 2, 2},
 		"another number":     {[]string{"-N2", "--mpi=pmi2", "bin/ddplaunch", "--nnodes", "3", "train"}, "ddplaunch: --nnodes 3, but srun has started ddplaunch on 2 nodes: leave --nnodes out", 2, 2},
 		"no GPU":             {[]string{"-N2", "--mpi=pmi2", "bin/ddplaunch", "-nproc", "gpu", "train"}, "ddplaunch: --nproc-per-node gpu: this node shows no GPU", 2, 2},
 		"node 0 cannot":      {[]string{"-N2", "--mpi=pmi2", "bin/ddplaunch", "--rdzv-endpoint", "203.0.113.7:29400", "train"}, "not an address of this machine, which is node 0: 203.0.113.7", 2, 1},
