@@ -102,7 +102,7 @@ type Case struct {
 	// Others is how many processors of rank 0's machine were used by what is no rank of
 	// the case.
 	Others float64 `json:"others,omitempty"`
-	// SlowestShare says for each rank in which share of the steps it computed longest.
+	// SlowestShare says for each rank in which share of the steps it loaded and computed longest.
 	SlowestShare []float64 `json:"slowest_share,omitempty"`
 
 	First  map[string]float64 `json:"losses_of_first_step"`
