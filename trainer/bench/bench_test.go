@@ -136,6 +136,9 @@ func TestOneRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := r.Cases[0]
+	if r.CPU == "" {
+		t.Error("the report does not say of which processor it is")
+	}
 	if len(r.Cases) != 1 || c.Ranks != 1 || c.Batch != 2 || len(c.Turns) != r.Rounds || r.Rounds < 1 || r.Model != nil || r.Predictions != nil {
 		t.Errorf("%d cases, %d ranks, batch %d, %d turns in %d rounds, model %v", len(r.Cases), c.Ranks, c.Batch, len(c.Turns), r.Rounds, r.Model)
 	}

@@ -38,9 +38,10 @@ type Report struct {
 	Device  string   `json:"device"`
 	Threads int      `json:"threads"` // of a rank
 	Sharded bool     `json:"shard_optimizer,omitempty"`
-	Cores   int      `json:"cores"` // that ranks of rank 0's machine may use
-	Load    float64  `json:"load"`  // of rank 0's host before; -1 if it is not known
-	Hosts   []string `json:"hosts"` // of each rank
+	CPU     string   `json:"cpu,omitempty"` // of rank 0's machine, by name
+	Cores   int      `json:"cores"`         // that ranks of rank 0's machine may use
+	Load    float64  `json:"load"`          // of rank 0's host before; -1 if it is not known
+	Hosts   []string `json:"hosts"`         // of each rank
 	Inner   int      `json:"steps_in_a_turn"`
 	Rounds  int      `json:"rounds"`
 	Took    float64  `json:"took_s"`
