@@ -64,7 +64,7 @@ type Report struct {
 // Size is what was measured of vectors of one size. Times are of one collective.
 type Size struct {
 	Bytes int `json:"bytes"` // of one rank's vector
-	Times     // of the collective, as rank 0 saw it
+	Times     // of the collective, as rank 0 saw it; of a broadcast, which it begins, as the slowest rank did
 
 	Algorithm float64 `json:"algbw_gbs"` // bytes over the best time
 	Bus       float64 `json:"busbw_gbs"` // the same times what must move for each byte

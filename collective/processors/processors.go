@@ -6,6 +6,7 @@ package processors
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +31,21 @@ func Load() float64 {
 		return -1
 	}
 	return x
+}
+
+// Model is what the processors of this machine are called, or their architecture where the
+// system does not say.
+func Model() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return runtime.GOARCH
+	}
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return runtime.GOARCH
 }
 
 // Worked is for how long all processors have worked so far, taken together, or were

@@ -54,7 +54,7 @@ func TestSet(t *testing.T) {
 	if !a.Meets(b) || a.Meets(Of(1, 2)) || a.Or(b) != Of(0, 1, 70) || a.Or(b).Count() != 3 {
 		t.Errorf("%v and %v: together %v", a, b, a.Or(b))
 	}
-	if own, err := Allowed(); err != nil || own.Count() < 1 || Machine() == "" {
-		t.Errorf("allowed %v, %v; machine %q", own, err, Machine())
+	if own, err := Allowed(); err != nil || own.Count() < 1 || Machine() == "" || Model() == "" {
+		t.Errorf("allowed %v, %v; machine %q of %q", own, err, Machine(), Model())
 	}
 }

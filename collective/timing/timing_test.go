@@ -106,6 +106,43 @@ func TestMeasureAfterComputing(t *testing.T) {
 	}
 }
 
+// behind is a rank that has what a broadcast brings so much later than its root has sent it.
+type behind struct {
+	collective.Comm
+	by time.Duration
+}
+
+func (b behind) Do(ctx context.Context, req collective.Request) error {
+	err := collective.Do(ctx, b.Comm, req)
+	if req.Kind == collective.Broadcast && req.Vec.Type == collective.F32 {
+		time.Sleep(b.by)
+	}
+	return err
+}
+
+// TestBroadcastTakesAllRanks: a broadcast takes until the last rank has it, also for the
+// root, which has sent it long before.
+func TestBroadcastTakesAllRanks(t *testing.T) {
+	const by = 10 * time.Millisecond
+	comms := group(t, 2)
+	comms[1] = behind{comms[1], by}
+	var wg sync.WaitGroup
+	for r, c := range comms {
+		wg.Go(func() {
+			mem, err := c.Alloc(2 << 20) // one at a time: of several the root waits for the next
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			s, err := Measure(t.Context(), c, Plan{Kind: collective.Broadcast, Type: collective.F32, Iters: 20, MaxTime: time.Minute}, mem)
+			if least := float64(by.Microseconds()); err != nil || !(s.Best >= least) {
+				t.Errorf("rank %d: %v us, %v, want %v at least, until rank 1 has it", r, s.Best, err, least)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // works is a group whose collectives keep a processor busy for so long.
 type works struct {
 	off

@@ -136,6 +136,9 @@ func TestOneRank(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := r.Cases[0]
+	if r.CPU == "" {
+		t.Error("the report does not say of which processor it is")
+	}
 	if len(r.Cases) != 1 || c.Ranks != 1 || c.Batch != 2 || len(c.Turns) != r.Rounds || r.Rounds < 1 || r.Model != nil || r.Predictions != nil {
 		t.Errorf("%d cases, %d ranks, batch %d, %d turns in %d rounds, model %v", len(r.Cases), c.Ranks, c.Batch, len(c.Turns), r.Rounds, r.Model)
 	}
@@ -210,6 +213,14 @@ func TestSplits(t *testing.T) {
 	}
 	if sum := s.compute + s.slowest + s.exposed + s.data; sum != 142 {
 		t.Errorf("parts add up to %v, want the step, 142", sum)
+	}
+	if s := splitsOf([][]parts{{{Compute: 16960.921, Data: 6.482}}})[0]; s.slowest != 0 || s.exposed != 0 {
+		t.Errorf("of a rank alone: %+v, want nobody to wait", s)
+	}
+	// Who waits for its batch is waited for as well: that is no communication.
+	late := []parts{{Compute: 100, Comm: 10, Data: 50}}
+	if s := splitsOf([][]parts{{{Compute: 100, Comm: 60}}, late, {{Compute: 101, Comm: 59}}})[0]; s.slow != 1 || !(math.Abs(s.exposed-10) <= 1e-9) || !(math.Abs(s.slowest-33) <= 1e-9) {
+		t.Errorf("of a rank that waits for data for 50 us: %+v, want the others to wait for it, 33 us in the mean, and 10 us of communication", s)
 	}
 	c := &Case{Ranks: 2, Batch: 4, Strong: true, Weak: true, Turns: []float64{142}}
 	c.add(got)

@@ -23,6 +23,14 @@ func (b *bench) look(ctx context.Context) error {
 	return nil
 }
 
+// named says what the processors are called, "" if that is not known.
+func (r *Report) named() string {
+	if r.CPU == "" {
+		return ""
+	}
+	return " (" + r.CPU + ")"
+}
+
 // apart says how far apart they were, "" if that is not known.
 func (r *Report) apart() string {
 	if len(r.Line) != 2 {

@@ -49,7 +49,7 @@ func measure(ctx context.Context, o *options, w *world.World, src data.Source, c
 		return err
 	}
 	b.r = &Report{Format: Format, Version: Version, Begun: b.begun.UTC(), Program: cliflag.Version("bench"), Args: args, Seed: o.settings.Seed,
-		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.how.Threads, Sharded: o.how.ShardMoments, Cores: w.Processors().Count(), Load: processors.Load(),
+		Method: method(o), Data: fmt.Sprintf("%s (%s)", o.data, trained.Noun(trained.Of(src.Schema()))), Speed: trained.Speed(trained.Of(src.Schema())), Threads: o.how.Threads, Sharded: o.how.ShardMoments, CPU: processors.Model(), Cores: w.Processors().Count(), Load: processors.Load(),
 		Hosts: w.Hosts(), Machines: w.Machines(), Cases: cases}
 	defer func() { err = errors.Join(err, b.close()) }()
 	if err := b.prepare(ctx); err != nil {

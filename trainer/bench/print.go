@@ -40,7 +40,7 @@ func (p *printer) table(rows []string) {
 func (r *Report) print(w io.Writer) error {
 	p := &printer{w: w}
 	p.line("%s, %s", r.Method, r.Data)
-	p.line("%s, %d thread(s) a rank; %d processors%s, load %.1f before", r.Device, r.Threads, r.Cores, r.apart(), r.Load)
+	p.line("%s, %d thread(s) a rank; %d processors%s%s, load %.1f before", r.Device, r.Threads, r.Cores, r.named(), r.apart(), r.Load)
 	if r.Sharded {
 		p.line("Each of several ranks keeps a part of the optimisers' state, and moves that part of the weights (--shard-optimizer).")
 	}

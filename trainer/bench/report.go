@@ -38,9 +38,10 @@ type Report struct {
 	Device  string   `json:"device"`
 	Threads int      `json:"threads"` // of a rank
 	Sharded bool     `json:"shard_optimizer,omitempty"`
-	Cores   int      `json:"cores"` // that ranks of rank 0's machine may use
-	Load    float64  `json:"load"`  // of rank 0's host before; -1 if it is not known
-	Hosts   []string `json:"hosts"` // of each rank
+	CPU     string   `json:"cpu,omitempty"` // of rank 0's machine, by name
+	Cores   int      `json:"cores"`         // that ranks of rank 0's machine may use
+	Load    float64  `json:"load"`          // of rank 0's host before; -1 if it is not known
+	Hosts   []string `json:"hosts"`         // of each rank
 	Inner   int      `json:"steps_in_a_turn"`
 	Rounds  int      `json:"rounds"`
 	Took    float64  `json:"took_s"`
@@ -102,7 +103,7 @@ type Case struct {
 	// Others is how many processors of rank 0's machine were used by what is no rank of
 	// the case.
 	Others float64 `json:"others,omitempty"`
-	// SlowestShare says for each rank in which share of the steps it computed longest.
+	// SlowestShare says for each rank in which share of the steps it loaded and computed longest.
 	SlowestShare []float64 `json:"slowest_share,omitempty"`
 
 	First  map[string]float64 `json:"losses_of_first_step"`

@@ -11,31 +11,32 @@ import (
 type split struct {
 	compute, exposed, data, slowest float64
 	busy                            float64   // time of processors
-	slow                            int       // the rank that computed longest
+	slow                            int       // the rank that the others waited for
 	each                            []float64 // what each rank computed
 }
 
 // splitsOf are the steps of which ranks, by rank and step, have told their parts. All
-// ranks need the same time for a step, so whoever computes longer than others makes
-// each wait for the difference. What a rank waits for collectives beyond that, it would
-// wait among equals: exposed communication.
+// ranks need the same time for a step, so whoever loads and computes longer than others
+// makes each wait for the difference. What a rank waits for collectives beyond that, it
+// would wait among equals: exposed communication.
 func splitsOf(ranks [][]parts) []split {
 	out := make([]split, len(ranks[0]))
 	for i := range out {
 		s := &out[i]
-		var comm float64
+		var comm, middle float64
 		longest := math.Inf(-1)
 		for r := range ranks {
 			p := ranks[r][i]
 			s.each = append(s.each, p.Compute)
-			if p.Compute > longest {
-				longest, s.slow = p.Compute, r
+			n, own := float64(len(ranks)), p.Compute+p.Data
+			if own > longest {
+				longest, s.slow = own, r
 			}
-			n := float64(len(ranks))
+			middle += own / n
 			s.compute, comm, s.data = s.compute+p.Compute/n, comm+p.Comm/n, s.data+p.Data/n
 			s.busy += p.Busy / n
 		}
-		s.slowest = min(longest-s.compute, comm)
+		s.slowest = min(longest-middle, comm)
 		s.exposed = comm - s.slowest
 	}
 	return out

@@ -323,6 +323,9 @@ func (r *report) addQuality(add adder) {
 		}
 		add("\n")
 	}
+	if slices.ContainsFunc(c.Rows, func(row comparisonRow) bool { return row.Spread > 0 }) {
+		add("± is between the random networks, of an inception score between parts of the %s: it is no error of the number\n", r.noun)
+	}
 	c.addVerdict(add, r.noun)
 	for _, note := range c.Notes {
 		add("%s\n", note)

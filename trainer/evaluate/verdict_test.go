@@ -78,6 +78,18 @@ func TestVerdictWithoutFloor(t *testing.T) {
 	}
 }
 
+// What ± is stands below the table that has one, as a reader takes it for the error.
+func TestSpreadIsExplained(t *testing.T) {
+	for spread, want := range map[float64]bool{0: false, 0.5: true} {
+		r := report{noun: "pictures", Quality: &comparison{Sizes: map[string]int{setSamples: 9}, Rows: []comparisonRow{{Title: "kid", Better: compare.Lower, Samples: new(3.0), Spread: spread}}}}
+		var b strings.Builder
+		r.addQuality(func(format string, args ...any) { fmt.Fprintf(&b, format, args...) })
+		if got := b.String(); strings.Contains(got, "3 ± 0.5") != want || strings.Contains(got, "\n± is between the random networks") != want {
+			t.Errorf("a spread of %v: %s", spread, got)
+		}
+	}
+}
+
 // A floor of which one row has no number, as where it is too small for a Fréchet distance, is
 // no floor of that row.
 func TestVerdictOfEachRow(t *testing.T) {

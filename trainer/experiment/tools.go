@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
@@ -15,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 
+	"ebtrain/collective/processors"
 	"ebtrain/trainer/experiment/plan"
 	"ebtrain/trainer/run/rundir"
 )
@@ -118,14 +117,5 @@ func digest(into io.Writer, path string) error {
 
 // machine describes this computer in a line, with the GPUs that programs take.
 func machine(gpus []string) string {
-	model := runtime.GOARCH
-	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil { // elsewhere the architecture must do
-		for in := bufio.NewScanner(bytes.NewReader(b)); in.Scan(); {
-			if key, value, ok := strings.Cut(in.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
-	return strings.Join(append([]string{fmt.Sprintf("%s, %d cores", model, runtime.NumCPU())}, gpus...), ", ")
+	return strings.Join(append([]string{fmt.Sprintf("%s, %d cores", processors.Model(), runtime.NumCPU())}, gpus...), ", ")
 }

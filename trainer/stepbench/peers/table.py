@@ -27,7 +27,7 @@ def main():
     line = [ns for sides in cases.values() for rs in sides.values() for r in rs for ns in r["result"].get("line_ns") or []]
     apart = "%.0f to %.0f ns apart, " % (min(line), max(line)) if line else ""
     print("%s, %d cores, %s%sload average at the end %s\n" % (cpu(), os.cpu_count(), apart, "".join("PyTorch %s, " % v for v in sorted(torch)), "%.1f %.1f %.1f" % os.getloadavg()))
-    print("| case | first | images/s | second | images/s | ratio | ratio by round | bar | peak MB, first : second | other programs' share of the machine | quiet samples |")
+    print("| case | first | images/s | second | images/s | ratio | ratio by round | bar | peak MiB, first : second | other programs' share of the machine | quiet samples |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     notes = set()
     for case, sides in cases.items():
