@@ -24,6 +24,7 @@ func TestFindStep(t *testing.T) {
 		step: "srun: slurm-7.0 task 3/5 node 2/4 local 0/1 at n2 of [n0 n1 n2 n3] [n0 n0 n1 n2 n3], first n0, store false",
 		step + " PMI_RANK=3 PMI_SIZE=5 PMI_FD=9 PMI_JOBID=7.0 MASTER_ADDR=other":                                           "srun: slurm-7.0 task 3/5 node 2/4 local 0/1 at n2 of [n0 n1 n2 n3] [n0 n0 n1 n2 n3], first n0, store true",
 		"SLURM_JOB_ID=8 SLURM_STEP_ID=2 SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0 SLURM_STEP_NODELIST=n1 SLURMD_NODENAME=n1":   "srun: slurm-8.2 task 0/1 node 0/1 local 0/1 at n1 of [n1] [n1], first n1, store false",
+		"SLURM_JOB_ID=8 SLURM_STEP_ID=2 SLURM_STEP_NUM_TASKS=1 SLURM_PROCID=0":                                             "srun: slurm-8.2 task 0/1 node 0/1 local 0/1 at  of [] [], first , store false",
 		ompi + " OMPI_COMM_WORLD_LOCAL_SIZE=4":                                                                             "mpirun (Open MPI): mpirun-1697316865 task 3/4 node 0/1 local 1/4 at  of [] [], first , store false",
 		ompi + " OMPI_COMM_WORLD_LOCAL_SIZE=2":                                                                             "mpirun (Open MPI): mpirun-1697316865 task 3/4 node 0/0 local 1/2 at  of [] [], first , store false",
 		ompi + " OMPI_COMM_WORLD_LOCAL_SIZE=2 MASTER_ADDR=node01":                                                          "mpirun (Open MPI): mpirun-1697316865 task 3/4 node 0/0 local 1/2 at  of [] [], first node01, store false",
