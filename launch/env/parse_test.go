@@ -43,6 +43,8 @@ func TestParseGood(t *testing.T) {
 			})},
 		{"Open MPI in a step of PMI", "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2 PMI_RANK=0 PMI_SIZE=1",
 			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize = SourceOMPI, 1, 2, 1, 2 })},
+		{"a script's ranks in a batch script, which is in no step", "RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 SLURM_NTASKS=2 SLURM_PROCID=0",
+			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize = SourceTorch, 1, 2, 1, 2 })},
 		{"a script's ranks in a step of one task", "RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1",
 			with(func(w *Worker) { w.Source, w.Rank, w.Size, w.LocalRank, w.LocalSize = SourceTorch, 1, 2, 1, 2 })},
 	}

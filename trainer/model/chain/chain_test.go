@@ -46,7 +46,7 @@ func ones(dst []float64, _ graph.Shape, _ philox.Name) {
 }
 
 // growth is x ← w·x + y, y ← y + add, from x = 1, y = 0, times times; then twice
-// x ← 10x. add is 100·i.
+// x ← by·x. add is 100·i, by is 10 and 20.
 func growth(t *testing.T, times int) Plan {
 	x, y := Var("x", pair), Var("y", pair)
 	x.Init = ones
@@ -55,20 +55,23 @@ func growth(t *testing.T, times int) Plan {
 		b.Assign(xs, b.Add(b.Mul(b.Var("model.w", pair), xs), ys))
 		b.Assign(ys, b.Add(ys, b.Input("add", pair)))
 	})
-	tenfold := build(t, func(b *graph.Builder) {
+	more := build(t, func(b *graph.Builder) {
 		xs := b.Var(x.Name, pair)
-		b.Assign(xs, b.Scale(xs, 10))
+		b.Assign(xs, b.Mul(xs, b.Input("by", pair)))
 	})
-	feed := func(p exec.Program) func(int) {
-		in := p.Input("add")
-		return func(i int) {
-			for k := range 2 {
-				in.SetAt(k, float64(100*i))
+	feed := func(name string, value func(i int) int) func(exec.Program) func(int) {
+		return func(p exec.Program) func(int) {
+			in := p.Input(name)
+			return func(i int) {
+				for k := range 2 {
+					in.SetAt(k, float64(value(i)))
+				}
 			}
 		}
 	}
 	return Plan{Vars: []nn.Variable{x, y}, Out: x.Name,
-		Stages: []Stage{{Name: "grow", Graph: grow, Times: times, Feed: feed}, {Name: "tenfold", Graph: tenfold, Times: 2}}}
+		Stages: []Stage{{Name: "grow", Graph: grow, Times: times, Feed: feed("add", func(i int) int { return 100 * i })},
+			{Name: "more", Graph: more, Times: 2, Feed: feed("by", func(i int) int { return 10 * (i + 1) })}}}
 }
 
 // grown is what growth computes, in plain loops.
@@ -77,7 +80,7 @@ func grown(x, w float64, times int) float64 {
 	for i := range times {
 		x, y = w*x+y, y+float64(100*i)
 	}
-	return 100 * x
+	return 10 * 20 * x
 }
 
 // The state lasts from one transition and one stage to the next, each run starts

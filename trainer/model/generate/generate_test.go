@@ -13,9 +13,13 @@ import (
 
 const latent = 3
 
-// pairs makes 1×1×2 pictures of latents: the first two, doubled.
-func pairs() Net {
+// pairs makes 1×1×2 pictures of latents: the first two, doubled. Its layers are to be in
+// this mode.
+func pairs(t *testing.T, mode nn.Mode) Net {
 	return Net{Latent: latent, Picture: graph.D(1, 1, 2), G: func(c *nn.Context, h graph.ID) graph.ID {
+		if c.Mode != mode || c.World != 1 {
+			t.Errorf("mode %v of %d ranks, want %v of one", c.Mode, c.World, mode)
+		}
 		return c.Scale(c.Reshape(c.Slice(h, 1, 0, 2, 1), graph.D(c.Batch(h), 1, 1, 2)), 2)
 	}}
 }
@@ -59,11 +63,11 @@ func TestPlans(t *testing.T) {
 			philox.Name{Seed: 7, Purpose: philox.Sampling, Sample: uint32(i)}.Normal(row)
 			h, want = append(h, row...), append(want, 2*row[0], 2*row[1])
 		}
-		p, err := pairs().Sample(nn.Eval, n)
+		p, err := pairs(t, nn.BatchStats).Sample(nn.BatchStats, n)
 		if err := ddptest.Near(drawn(t, p, err, nil), want, 1e-6); err != nil {
 			t.Errorf("%d samples: %v", n, err)
 		}
-		p, err = pairs().Given(n)
+		p, err = pairs(t, nn.Eval).Given(n)
 		if err := ddptest.Near(drawn(t, p, err, h), want, 1e-6); err != nil {
 			t.Errorf("%d samples of given latents: %v", n, err)
 		}

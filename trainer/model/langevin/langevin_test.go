@@ -1,6 +1,7 @@
 package langevin
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -23,6 +24,9 @@ var short = Annealed{Step: 0.3, Hottest: 4, Hot: 2, Cooling: 3, Last: 3, Denoise
 //
 //	E = Σᵢ w(vᵢ − ½)⁴ + (v₀h₀ + ½h₀²), the second term where there is a latent
 func energy(c *nn.Context, v, h graph.ID) graph.ID {
+	if c.Mode != nn.Eval {
+		c.Fail(fmt.Errorf("a sampler's layers are in mode %v, want %v", c.Mode, nn.Eval))
+	}
 	w := c.Weight("w", graph.D(), nn.Ones)
 	n := c.Batch(v)
 	flat := c.Reshape(v, graph.D(n, 2))
@@ -184,13 +188,16 @@ func TestTemperatures(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	for want, change := range map[string]func(a *Annealed){
-		"step above 0":               func(a *Annealed) { a.Step = 0 },
-		"first temperature":          func(a *Annealed) { a.Hottest = 0.5 },
-		"steps of at least 0":        func(a *Annealed) { a.Cooling = -1 },
-		"denoising noise":            func(a *Annealed) { a.Denoise = math.NaN() },
-		"either move or are given":   func(*Annealed) {},
-		"langevin: want a step":      func(a *Annealed) { a.Step = math.Inf(1) },
-		"at least 1, got 0.99999999": func(a *Annealed) { a.Hottest = 0.99999999 },
+		"step above 0":                        func(a *Annealed) { a.Step = 0 },
+		"first temperature":                   func(a *Annealed) { a.Hottest = 0.5 },
+		"got [500 -1 200]":                    func(a *Annealed) { a.Cooling = -1 },
+		"steps of at least 0, got [-":         func(a *Annealed) { a.Hot = -1 },
+		"temperature of at least 1, got +Inf": func(a *Annealed) { a.Hottest = math.Inf(1) },
+		"denoising noise":                     func(a *Annealed) { a.Denoise = math.NaN() },
+		"noise of at least 0, got +Inf":       func(a *Annealed) { a.Denoise = math.Inf(1) },
+		"either move or are given":            func(*Annealed) {},
+		"langevin: want a step":               func(a *Annealed) { a.Step = math.Inf(1) },
+		"at least 1, got 0.99999999":          func(a *Annealed) { a.Hottest = 0.99999999 },
 	} {
 		a := Published()
 		change(&a)

@@ -3,6 +3,7 @@ package optim
 import (
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +144,12 @@ func TestStepsOfOneGraph(t *testing.T) {
 		feed := a.Feeders(p, steps)
 		for i := from; i < to; i++ {
 			feed(int64(i), epoch)
+			for nth := range steps {
+				want := a.Schedule(int64(i*steps+nth), epoch)
+				if got := p.Input(a.InputN(nth)).F32(); !slices.Equal(got, want[:]) {
+					t.Errorf("step %d of run %d of %d steps is fed %v, want %v", nth, i, steps, got, want)
+				}
+			}
 			if err := exec.Run(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
@@ -241,6 +248,7 @@ func TestValidate(t *testing.T) {
 		{"rate not a number", func(a *Adam) { a.LR = nan }, "learning rate"},
 		{"beta1 of 1", func(a *Adam) { a.Beta1 = 1 }, "betas"},
 		{"beta2 of 1", func(a *Adam) { a.Beta2 = 1 }, "betas"},
+		{"negative beta1", func(a *Adam) { a.Beta1 = -0.1 }, "betas"},
 		{"negative beta", func(a *Adam) { a.Beta2 = -0.1 }, "betas"},
 		{"beta not a number", func(a *Adam) { a.Beta1 = nan }, "betas"},
 		{"no epsilon", func(a *Adam) { a.Eps = 0 }, "epsilon"},

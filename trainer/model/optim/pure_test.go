@@ -202,6 +202,7 @@ func TestPureAdamValidate(t *testing.T) {
 	}{
 		{"good", "", func(*PureAdam) {}},
 		{"beta2 of 1", "betas", func(a *PureAdam) { a.Beta2 = 1 }},
+		{"beta1 of 1", "betas", func(a *PureAdam) { a.Beta1 = 1 }},
 		{"beta1 not a number", "betas", func(a *PureAdam) { a.Beta1 = math.NaN() }},
 		{"no epsilon", "epsilon", func(a *PureAdam) { a.Eps = 0 }},
 		{"infinite epsilon", "epsilon", func(a *PureAdam) { a.Eps = math.Inf(1) }},

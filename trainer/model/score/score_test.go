@@ -107,19 +107,26 @@ func TestLosses(t *testing.T) {
 }
 
 // A report has the loss, with MDSM times σ₀⁴ as well, the other losses, and the length of
-// the gradient; its columns have their names.
+// the gradient; its columns have their names, and shown is a loss of a size that can be read.
 func TestReport(t *testing.T) {
 	for objective, want := range map[Objective]struct {
 		names  []string
 		values []float64
+		shown  []string
 	}{
-		DSM:  {[]string{"upper", "lower", algo.ReportStop, "grad_model"}, []float64{48, 7, 0, 5}},
-		MDSM: {[]string{"upper", "scaled", "lower", algo.ReportStop, "grad_model"}, []float64{48, 3, 7, 0, 5}},
+		DSM:  {[]string{"upper", "lower", algo.ReportStop, "grad_model"}, []float64{48, 7, 0, 5}, []string{"upper", "lower"}},
+		MDSM: {[]string{"upper", "scaled", "lower", algo.ReportStop, "grad_model"}, []float64{48, 3, 7, 0, 5}, []string{"scaled", "lower"}},
 	} {
 		r := Report{Objective: objective, Noise: Noise{Sigma0: 0.5}, Loss: "upper", Others: []string{"lower"}}
-		var names []string
+		var names, shown []string
 		for _, c := range r.Columns() {
 			names = append(names, c.Name)
+			if c.Shown {
+				shown = append(shown, c.Name)
+			}
+		}
+		if !slices.Equal(shown, want.shown) {
+			t.Errorf("%s: shown are %v, want %v", objective, shown, want.shown)
 		}
 		c := context()
 		number := func(x float64) graph.ID { return c.Full(graph.T(graph.F64), x) }

@@ -45,13 +45,14 @@ func TestJumps(t *testing.T) {
 	}
 }
 
-// TestFurthest: of what jumps together the furthest is told of, and none again.
+// TestFurthest: of what jumps together the furthest is told of, be it in the middle and not
+// the largest, and none again.
 func TestFurthest(t *testing.T) {
-	w := New([]string{"lower", "kl", "recon"})
+	w := New([]string{"lower", "kl", "upper", "recon"})
 	for step := range int64(4) {
-		w.See(step, map[string]float64{"lower": 50, "kl": 70, "recon": 900, "else": 1})
+		w.See(step, map[string]float64{"lower": 50, "kl": 70, "upper": 1e6, "recon": 900, "else": 1})
 	}
-	high := map[string]float64{"lower": 1.7e8, "kl": 3.4e9, "recon": 900, "else": 1e9}
+	high := map[string]float64{"lower": 1.7e8, "kl": 3.4e9, "upper": 1e12, "recon": 900, "else": 1e9}
 	if j, some := w.See(4, high); !some || j != (Jump{4, "kl", 3.4e9, 70}) {
 		t.Errorf("got %v, %v", j, some)
 	}
@@ -74,6 +75,13 @@ func TestShownFew(t *testing.T) {
 	shown(w, 900, 0.005)
 	if got := shown(w, 1000, line(1, 10)...); got != nil {
 		t.Errorf("got %v", got)
+	}
+	never := New([]string{"a"})
+	for step := range int64(5) {
+		never.See(step, map[string]float64{"b": 1}) // lines without it are none of it
+	}
+	if got := shown(never, 5, 1e-5, 1); got != nil {
+		t.Errorf("got %v of a loss that two lines have", got)
 	}
 	if got, want := shown(w, 1010, 100), []Jump{{1010, "a", 100, 1}}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -173,7 +173,11 @@ func TestCreateBesideIdleRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	says("with a checkpoint", false)
-	if err := errors.Join(os.Remove(filepath.Join(d.Ckpt(), "step-00000001")), os.WriteFile(d.MetricsFile(), []byte("{}\n"), 0o644)); err != nil {
+	if err := errors.Join(os.Remove(filepath.Join(d.Ckpt(), "step-00000001")), os.WriteFile(d.MetricsFile(), nil, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	says("with a file of lines that has none", true)
+	if err := os.WriteFile(d.MetricsFile(), []byte("{}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	says("with a line", false)
