@@ -65,6 +65,15 @@ func TestCIFARBinary(t *testing.T) {
 	}
 }
 
+// CIFAR-100 has two labels a record: read as CIFAR-10 its pictures are noise, and --on-bad skip
+// would keep those whose label is of ten.
+func TestCIFAR100(t *testing.T) {
+	path := put(t, filepath.Join(t.TempDir(), "train.bin"), make([]byte, 7*(cifarRecord+1)))
+	if _, err := CIFAR10(t.Context(), []string{path}, Geometry{}); err == nil || !strings.HasPrefix(err.Error(), path+": 7 records of 3074 bytes, as CIFAR-100 has") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestWebDataset(t *testing.T) {
 	red, blue := color.RGBA{R: 255, A: 255}, color.RGBA{B: 255, A: 255}
 	body := tarOf(t,
