@@ -118,6 +118,24 @@ func TestTextLimit(t *testing.T) {
 	}
 }
 
+// Which classes there are is said, so that a folder that is none of them is seen.
+func TestInfoNamesClasses(t *testing.T) {
+	for i, tt := range []struct {
+		classes []string
+		want    string
+	}{
+		{[]string{".", "cat", "dog"}, "3 classes: ., cat, dog\n"},
+		{strings.Split("abcdefghijk", ""), "11 classes: a, b, c, d, e, f, g, h, i, j, …\n"},
+		{nil, "no classes\n"},
+	} {
+		x := &shard.Index{Schema: shard.Schema{Classes: tt.classes}}
+		var out strings.Builder
+		if err := describe(&out, "set", x); err != nil || !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%d: %q, %v; want %q", i, out.String(), err, tt.want)
+		}
+	}
+}
+
 // TestSynthWithoutSplit: a split of no samples is left out, not given the default
 // number.
 func TestSynthWithoutSplit(t *testing.T) {
