@@ -59,6 +59,8 @@ func TestOpen(t *testing.T) {
 		{dir, "train", 1, 2, ""},
 		{dir, "test", 0, 0, `no split "test"; it has train`},
 		{dir + "x", "train", 0, 0, "no such data set; make it with mkshards"},
+		{filepath.Join(dir, "train"), "train", 0, 0, "missing: " + filepath.Join(dir, "train") + " is a part of the data set " + dir + ", so name that"},
+		{filepath.Dir(dir), "train", 0, 0, "is not a whole data set; make one with mkshards"},
 		{"", "train", 0, 0, "no data set named"},
 	}
 	for _, tt := range tests {

@@ -67,6 +67,9 @@ func CIFAR10(ctx context.Context, srcs []string, g Geometry) (*Set, error) {
 			if err != nil {
 				return nil, err
 			}
+			if n := st.Size(); n > 0 && n%cifarRecord != 0 && n%(cifarRecord+1) == 0 { // out of step records are noise, some with a label that is right
+				return nil, fmt.Errorf("%s: %d records of %d bytes, as CIFAR-100 has, with two labels each; expected CIFAR-10's of %d: CIFAR-100 has no importer, so write its pictures as PNG files, for mkshards folder", path, n/(cifarRecord+1), cifarRecord+1, cifarRecord)
+			}
 			p.Count += (st.Size() + cifarRecord - 1) / cifarRecord
 		}
 		s.Splits = append(s.Splits, p)

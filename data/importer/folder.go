@@ -16,7 +16,8 @@ var splitFolders = map[string]string{
 	"test": "test", "testing": "test",
 }
 
-// Folder opens any tree of JPEG and PNG pictures, a directory or a zip. If its
+// Folder opens any tree of JPEG and PNG pictures, a directory or a zip. A folder
+// that all pictures lie in stands for the tree: zips mostly have one. If the
 // top folders are all called train, val or test, they are the splits, and no
 // picture may lie beside them; otherwise everything is the split train, less testPercent of the pictures,
 // picked evenly, for the split test. The class is the first folder below that;
@@ -67,13 +68,23 @@ func Folder(ctx context.Context, src string, g Geometry, testPercent int) (*Set,
 	return s, nil
 }
 
-// commonRoot is the folder, with a slash, whose folders are splits where a zip or
-// directory has just that folder, and "" otherwise.
+// commonRoot is the folder, with a slash, whose folders are splits or classes: the
+// first that all pictures lie in and that has more than one folder; "" is the tree.
 func commonRoot(files []leaf) string {
-	if tops := topFolders(files, ""); len(tops) == 1 && splitsNamed(files, tops[0]+"/") {
-		return tops[0] + "/"
+	root := ""
+	for !splitsNamed(files, root) {
+		tops := topFolders(files, root)
+		if len(tops) != 1 {
+			break
+		}
+		only := root + tops[0] + "/"
+		beside := slices.ContainsFunc(files, func(f leaf) bool { return !strings.HasPrefix(f.name, only) })
+		if beside && !splitsNamed(files, only) { // beside splits it is a mistake, which is named
+			break
+		}
+		root = only
 	}
-	return ""
+	return root
 }
 
 // topFolders are the names of the folders in root, sorted.

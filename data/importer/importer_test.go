@@ -65,6 +65,15 @@ func TestCIFARBinary(t *testing.T) {
 	}
 }
 
+// CIFAR-100 has two labels a record: read as CIFAR-10 its pictures are noise, and --on-bad skip
+// would keep those whose label is of ten.
+func TestCIFAR100(t *testing.T) {
+	path := put(t, filepath.Join(t.TempDir(), "train.bin"), make([]byte, 7*(cifarRecord+1)))
+	if _, err := CIFAR10(t.Context(), []string{path}, Geometry{}); err == nil || !strings.HasPrefix(err.Error(), path+": 7 records of 3074 bytes, as CIFAR-100 has") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestWebDataset(t *testing.T) {
 	red, blue := color.RGBA{R: 255, A: 255}, color.RGBA{B: 255, A: 255}
 	body := tarOf(t,
@@ -274,6 +283,11 @@ func TestFolder(t *testing.T) {
 		{"splits", map[string]int{"top/train/x/a.png": 1, "top/train/y/b.png": 2, "top/valid/x/c.png": 3, "top/test/y/d.png": 4}, 0,
 			map[string][]int{"train": {1, 2}, "val": {3}, "test": {4}}, []string{"x", "y"}},
 		{"one folder", map[string]int{"x/a.png": 1, "x/b.png": 2}, 0, map[string][]int{"train": {1, 2}}, nil},
+		{"classes in a folder", map[string]int{"top/cat/a.png": 1, "top/dog/b.png": 2}, 0, map[string][]int{"train": {1, 2}}, []string{"cat", "dog"}},
+		{"classes in two", map[string]int{"a/b/cat/a.png": 1, "a/b/dog/b.png": 2, "a/b/c.png": 3}, 0, map[string][]int{"train": {1, 2, 3}}, []string{".", "cat", "dog"}},
+		{"splits in two", map[string]int{"a/top/train/x/a.png": 1, "a/top/train/y/b.png": 2, "a/top/test/y/d.png": 4}, 0,
+			map[string][]int{"train": {1, 2}, "test": {4}}, []string{"x", "y"}},
+		{"a folder beside a picture", map[string]int{"top/cat/a.png": 1, "top/dog/b.png": 2, "c.png": 3}, 0, map[string][]int{"train": {1, 2, 3}}, []string{".", "top"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

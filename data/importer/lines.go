@@ -53,6 +53,9 @@ func linesOf(ctx context.Context, file string, yield func(line, error) bool) boo
 	}
 	defer end()
 	in := bufio.NewReaderSize(stream, 1<<16)
+	if err := notUTF16(in); err != nil {
+		return yield(line{}, fmt.Errorf("%s: %w", file, err))
+	}
 	for n := 1; ; n++ {
 		raw, err := readLine(in)
 		if errors.Is(err, io.EOF) {
@@ -75,6 +78,17 @@ func linesOf(ctx context.Context, file string, yield func(line, error) bool) boo
 			return false
 		}
 	}
+}
+
+// notUTF16 reports a file whose mark says that it is of UTF-16, in either order of its
+// bytes, as programs of Windows write: most of its lines would pass for words with zeros in
+// them.
+func notUTF16(in *bufio.Reader) error {
+	head, _ := in.Peek(2) // what cannot be read is said where it is
+	if string(head) == "\xff\xfe" || string(head) == "\xfe\xff" {
+		return errors.New("text in UTF-16, expected UTF-8: convert it, as iconv -f UTF-16 -t UTF-8 does")
+	}
+	return nil
 }
 
 // expanded is what a file holds, decompressed if it is of gzip or zstd.

@@ -199,6 +199,9 @@ func (f TextFiles) part(ctx context.Context, name, what string, end int) (part, 
 	if err != nil {
 		files := []string{what}
 		n, err := countLines(ctx, files)
+		if err == nil && n == 0 {
+			err = fmt.Errorf("%s: empty, expected a sentence a line", what)
+		}
 		if err != nil {
 			err = fmt.Errorf("the split %s, a file or a number of lines: %w", name, err)
 		}

@@ -191,7 +191,7 @@ func TestBadLines(t *testing.T) {
 }
 
 func TestBadTexts(t *testing.T) {
-	good := textFile(t, "a b\na b\nb a\n")
+	good, empty := textFile(t, "a b\na b\nb a\n"), textFile(t, "")
 	for _, tt := range []struct {
 		name string
 		f    TextFiles
@@ -201,6 +201,9 @@ func TestBadTexts(t *testing.T) {
 		{"no file", TextFiles{}, nil, "no file of sentences"},
 		{"missing", TextFiles{Src: []string{good + "x"}}, nil, "no such file"},
 		{"missing split", TextFiles{Src: []string{good}, Val: "nowhere.txt"}, nil, "the split val, a file or a number of lines: stat nowhere.txt: no such file"},
+		{"empty split", TextFiles{Src: []string{good}, Test: empty}, nil, "the split test, a file or a number of lines: " + empty + ": empty, expected a sentence a line"},
+		{"UTF-16", TextFiles{Src: []string{textFile(t, "\xff\xfea\x00 \x00b\x00\n\x00a\x00 \x00b\x00")}}, nil, "text.txt: text in UTF-16, expected UTF-8: convert it"},
+		{"UTF-16, high bytes first", TextFiles{Src: []string{good}, Val: textFile(t, "\xfe\xff\x00a\x00 \x00b\x00\n")}, nil, "text.txt: text in UTF-16, expected UTF-8: convert it"},
 		{"folder", TextFiles{Src: []string{filepath.Dir(good)}}, nil, "a directory, expected a regular file"},
 		{"nothing", TextFiles{Src: []string{textFile(t, "")}}, nil, "text.txt: empty, expected a sentence a line"},
 		{"nothing, some of it for val", TextFiles{Src: []string{textFile(t, "")}, Val: "5"}, nil, "text.txt: empty, expected a sentence a line"},
@@ -218,7 +221,7 @@ func TestBadTexts(t *testing.T) {
 		if tt.w != nil {
 			tt.w(&w)
 		}
-		if _, _, err := importedText(t, tt.f, w, Options{}); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+		if _, _, err := importedText(t, tt.f, w, Options{SkipBad: strings.HasPrefix(tt.name, "UTF-16")}); err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
 	}

@@ -118,6 +118,24 @@ func TestTextLimit(t *testing.T) {
 	}
 }
 
+// Which classes there are is said, so that a folder that is none of them is seen.
+func TestInfoNamesClasses(t *testing.T) {
+	for i, tt := range []struct {
+		classes []string
+		want    string
+	}{
+		{[]string{".", "cat", "dog"}, "3 classes: ., cat, dog\n"},
+		{strings.Split("abcdefghijk", ""), "11 classes: a, b, c, d, e, f, g, h, i, j, …\n"},
+		{nil, "no classes\n"},
+	} {
+		x := &shard.Index{Schema: shard.Schema{Classes: tt.classes}}
+		var out strings.Builder
+		if err := describe(&out, "set", x); err != nil || !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%d: %q, %v; want %q", i, out.String(), err, tt.want)
+		}
+	}
+}
+
 // TestSynthWithoutSplit: a split of no samples is left out, not given the default
 // number.
 func TestSynthWithoutSplit(t *testing.T) {
@@ -268,6 +286,7 @@ func TestBadInput(t *testing.T) {
 		{"text of other words, seen often", "text --vocabulary " + list + " --min-count 7 --src " + list, 2, "text: --min-count 7 is of no use to --vocabulary"},
 		{"text that is a tar", "text --src " + src + "/none.txt", 1, "no such file"},
 		{"text of other words", "text --vocabulary " + list + " --src " + list, 1, "a vocabulary of"},
+		{"text of words of a folder", "text --vocabulary " + filepath.Dir(list) + " --src " + list, 1, "--vocabulary: " + filepath.Dir(list) + ": a directory, expected a file: give the vocabulary.txt in it"},
 		{"text of words that are nowhere", "text --vocabulary " + list + "x --src " + list, 1, "--vocabulary: open " + list + "x: no such file"},
 		{"gauss with originals", "gauss --src x", 2, "unknown flag --src"},
 		{"out is a file", "folder --size 8 --src " + good + " --out " + file, 1, file + ": exists and is not a directory"},

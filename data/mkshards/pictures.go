@@ -67,9 +67,10 @@ func mnist() command {
 	return command{
 		name: "mnist", flags: []string{"src", "crop", "pad", "size", "channels"}, need: []string{"src", "out"},
 		usual: defaults{channels: 1},
-		text: `mkshards mnist writes MNIST, or any set in its format, from the directory of
-its four files train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz,
-t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz, gzipped or not.
+		text: `mkshards mnist writes MNIST, or any set in its format with labels from 0 to 9,
+from the directory of its four files train-images-idx3-ubyte.gz,
+train-labels-idx1-ubyte.gz, t10k-images-idx3-ubyte.gz and
+t10k-labels-idx1-ubyte.gz, gzipped or not.
 
 The digits are grey and have 28×28 pixels, and networks take 32×32 and more:
 --pad 2 adds a margin, --size 32 enlarges the digits instead.
@@ -141,7 +142,7 @@ func folder() command {
 		text: `mkshards folder writes any tree of JPEG and PNG pictures, a directory or a zip.
 If the top folders are all called train, val or test, they are the splits, and a
 picture beside them stops the import. The class of a picture is the first folder
-below that.
+below that. A folder that all pictures lie in, as zips have one, is passed over.
 
 Links to folders are followed; hidden files and what is no regular file are left
 alone and counted. How a camera was held (EXIF) is not looked at.

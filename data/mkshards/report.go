@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
@@ -91,6 +92,17 @@ func showEach(err error, stderr io.Writer) error {
 	return errors.Join(seen...)
 }
 
+// maxClasses is the number of classes that are named in what a data set is.
+const maxClasses = 10
+
+// named are the names of classes, of many the first.
+func named(classes []string) string {
+	if len(classes) > maxClasses {
+		return strings.Join(classes[:maxClasses], ", ") + ", …"
+	}
+	return strings.Join(classes, ", ")
+}
+
 // describe writes what a data set is.
 func describe(w io.Writer, dir string, x *shard.Index) error {
 	s := x.Schema
@@ -101,7 +113,7 @@ func describe(w io.Writer, dir string, x *shard.Index) error {
 	if len(s.Classes) == 0 {
 		text += "no classes\n"
 	} else {
-		text += fmt.Sprintf("%d classes\n", len(s.Classes))
+		text += fmt.Sprintf("%d classes: %s\n", len(s.Classes), named(s.Classes))
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Splits)) {
 		p := x.Splits[name]

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -77,6 +79,9 @@ stops the import, which names it; --on-bad skip leaves it out.
 			if t.vocabulary != "" {
 				var err error
 				if t.words.Vocabulary, err = shard.ReadVocabulary(t.vocabulary); err != nil {
+					if errors.Is(err, syscall.EISDIR) {
+						err = fmt.Errorf("%s: a directory, expected a file: give the vocabulary.txt in it", t.vocabulary)
+					}
 					return nil, fmt.Errorf("--vocabulary: %w", err)
 				}
 			}

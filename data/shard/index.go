@@ -277,6 +277,10 @@ func readIndex(dir string) (*Index, error) {
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		above := filepath.Dir(filepath.Clean(dir))
+		if is, err := isIndex(filepath.Join(above, IndexName)); err == nil && is { // a split's folder was named
+			return nil, fmt.Errorf("%s: missing: %s is a part of the data set %s, so name that", path, dir, above)
+		}
 		return nil, fmt.Errorf("%s: missing, so %s is not a whole data set; make one with mkshards", path, dir)
 	}
 	if err != nil {

@@ -84,6 +84,8 @@ func TestFitNamesMethodAndPresets(t *testing.T) {
 	pictures := data.Schema{C: 1, H: 28, W: 20, DType: safetensors.U8}
 	for method, want := range map[string]string{
 		"bism":  "--preset bism-frey, bism-mnist",
+		"cd":    "--preset cd-frey",
+		"nce":   "--preset vnce-frey",
 		"sm":    "--preset sm-frey, mdsm-mnist",
 		"vages": "--preset vages-frey, vages-mnist",
 	} {

@@ -117,7 +117,7 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	c := e.newComparison(reference.n)
-	c.Notes = e.noMoreThan(reference.n)
+	asMany := e.noMoreThan(reference.n)
 	c.Networks = feature.Ensemble
 	for _, name := range setNames() {
 		if ctx.Err() != nil {
@@ -142,7 +142,7 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 		}
 		n := len(set.X) / e.takes.Shape.Len()
 		if name == setSamples { // the first of all
-			e.o.samples = n
+			c.Notes = append(c.Notes, asMany(n)...)
 		}
 		c.keep(name, n, values)
 		c.Notes = append(c.Notes, notes...)
@@ -155,15 +155,19 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 }
 
 // noMoreThan makes sets of n samples, as many as there are to compare with, where --samples is
-// more, and says so: what depends on the number of samples compares sets of equal numbers only.
-func (e *evaluation) noMoreThan(n int) (notes []string) {
-	if n >= e.o.samples {
-		return nil
+// more: what depends on the number of samples compares sets of equal numbers only. The function
+// that it returns makes them as large as the samples that there are, which may be fewer, and
+// says what is the reason of their number.
+func (e *evaluation) noMoreThan(n int) (asMany func(samples int) (notes []string)) {
+	asked := e.o.samples
+	e.o.samples = min(asked, n)
+	return func(samples int) (notes []string) {
+		if e.o.samples = samples; samples == n && n < asked {
+			noun := trained.Noun(e.takes)
+			notes = []string{fmt.Sprintf("sets hold %d %s in place of %d (--samples), since that is how many training %s there are to compare with", n, noun, asked, noun)}
+		}
+		return notes
 	}
-	noun := trained.Noun(e.takes)
-	notes = []string{fmt.Sprintf("sets hold %d %s in place of %d (--samples), since that is how many training %s there are to compare with", n, noun, e.o.samples, noun)}
-	e.o.samples = n
-	return notes
 }
 
 // featureCache is where features of real pictures are kept.

@@ -91,7 +91,7 @@ func (e *evaluation) compareSentences(ctx context.Context, r *report) (err error
 		return err
 	}
 	c := e.newComparison(len(f.train))
-	c.Notes = e.noMoreThan(len(f.train))
+	asMany := e.noMoreThan(len(f.train))
 	if slices.Contains(e.fluency, measureForward) {
 		var notes []string
 		if f.judge, notes, err = f.grams("training sentences", f.train); err != nil {
@@ -103,7 +103,7 @@ func (e *evaluation) compareSentences(ctx context.Context, r *report) (err error
 	if err != nil {
 		return err
 	}
-	e.o.samples = len(samples)
+	c.Notes = append(c.Notes, asMany(len(samples))...)
 	makers := f.makers(samples)
 	for _, name := range setNames() {
 		if ctx.Err() != nil {

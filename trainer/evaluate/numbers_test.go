@@ -20,6 +20,7 @@ func TestSetsOfEqualNumbers(t *testing.T) {
 		note               string
 	}{
 		"fewer than --samples":      {from: "synth:size=8,train=60,test=9,seed=9", samples: 90, want: 60},
+		"fewer of all":              {from: "synth:size=8,train=30,test=9,seed=9", samples: 90, reference: 40, want: 30},
 		"more than --samples":       {from: "synth:size=8,train=80,test=9,seed=9", samples: 50, want: 50},
 		"fewer training pictures":   {from: "synth:size=8,train=80,test=9,seed=9", samples: 90, reference: 40, want: 40, note: "sets hold 40 pictures in place of 90 (--samples), since that is how many training pictures there are to compare with"},
 		"of a model, fewer of them": {samples: 80, reference: 40, want: 40, note: "sets hold 40 pictures in place of 80 (--samples), since that is how many training pictures there are to compare with"},

@@ -79,8 +79,15 @@ func (c *Config) Settings(s *setting.Set) {
 	c.Adam.Settings(s)
 }
 
-// Fit takes pictures of any size as vectors, unless the config has sizes.
-func (c *Config) Fit(d data.Schema) error { return c.Machine.Fit(d) }
+// Fit takes pictures of any size as vectors, unless the config is one for vectors.
+func (c *Config) Fit(d data.Schema) error {
+	if m := c.Machine; algo.IsVector(m.C, m.H) {
+		if err := (algo.Kinds{Algo: "cd", Pictures: "cd-frey"}).Fit(m.C, m.H, d); err != nil {
+			return err
+		}
+	}
+	return c.Machine.Fit(d)
+}
 
 // Validate says everything that is wrong.
 func (c *Config) Validate() error {
