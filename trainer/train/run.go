@@ -62,6 +62,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	if o.verify {
+		if err := checkPlayed(o, w.Size()); err != nil {
+			return err
+		}
 		if err := checkMemory(o, nil, w.Size()); err != nil {
 			return err // all ranks of equal machines find the same
 		}
