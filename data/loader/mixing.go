@@ -47,6 +47,15 @@ func (m mixing) String() string {
 	return fmt.Sprintf("pool%d-v2", m.blocks)
 }
 
+// poolsHeld is how many pools are in memory where a batch lies across their border.
+const poolsHeld = 2
+
+// LeastShuffleMemory is the least Config.ShuffleMemory that samples of src are mixed in, in
+// bytes: with it each pool is a block.
+func LeastShuffleMemory(src data.Source) int64 {
+	return poolsHeld * int64(src.Layout().BlockSamples) * int64(src.Schema().SampleBytes()+8)
+}
+
 // mixingOf is the order that a loader of src begins with.
 func mixingOf(src data.Source, c Config) (mixing, error) {
 	if !c.Shuffle {
@@ -56,12 +65,11 @@ func mixingOf(src data.Source, c Config) (mixing, error) {
 	if c.ShuffleMemory == 0 {
 		return mixing{acrossShards, max(poolBlocks, (poolSamples+layout.BlockSamples-1)/layout.BlockSamples)}, nil
 	}
-	const pools = 2 // in memory where a batch lies across their border
-	bytes := int64(layout.BlockSamples) * int64(src.Schema().SampleBytes()+8)
-	n := c.ShuffleMemory / (pools * bytes)
+	least := LeastShuffleMemory(src)
+	n := c.ShuffleMemory / least
 	if n < 1 {
-		return mixing{}, fmt.Errorf("%d bytes of memory for shuffling hold no %d blocks of %d bytes: give at least %d, or 0 for pools of %d samples",
-			c.ShuffleMemory, pools, bytes, pools*bytes, poolSamples)
+		return mixing{}, fmt.Errorf("%d bytes of memory for shuffling hold no %d blocks: give at least %d, or 0 for pools of %d samples",
+			c.ShuffleMemory, poolsHeld, least, poolSamples)
 	}
 	return mixing{acrossShards, int(min(n, int64(1)<<31-1))}, nil
 }

@@ -365,3 +365,16 @@ func TestExcludeKeepsTheBatchInHand(t *testing.T) {
 		}
 	}
 }
+
+// With the least memory each pool is a block, and with less there is none.
+func TestLeastShuffleMemory(t *testing.T) {
+	c := base()
+	c.ShuffleMemory = LeastShuffleMemory(source())
+	if m, err := mixingOf(source(), c); err != nil || m.blocks != 1 {
+		t.Errorf("with %d bytes: %v, %v", c.ShuffleMemory, m, err)
+	}
+	c.ShuffleMemory--
+	if m, err := mixingOf(source(), c); err == nil {
+		t.Errorf("with %d bytes: %v", c.ShuffleMemory, m)
+	}
+}

@@ -176,6 +176,8 @@ func TestModelRefuses(t *testing.T) {
 		{"--preset mdsm-mnist --data x --batch 1", "want --batch of at least 2 for the losses of --algo sm"},
 		{"--preset vages-mnist --data x --batch 1", "want --batch of at least 2 for the losses of --algo vages"},
 		{"--undecoupled --net resnet32", "the undecoupled model needs"},
+		{"--plain-shortcut", "the conv32 networks have no shortcuts, so none can be plain: leave out --plain-shortcut"},
+		{"--net resnet32 --bounded-variance", "the variance of the resnet32 networks' latents is bounded as it is: leave out --bounded-variance"},
 	} {
 		o, _, err := parse(nil, strings.Fields("--out a "+tt.args), io.Discard)
 		if err == nil { // what only the whole model shows, fitted to its data

@@ -62,6 +62,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	if o.verify {
+		if err := checkPlayed(o, w.Size()); err != nil {
+			return err
+		}
 		if err := checkMemory(o, nil, w.Size()); err != nil {
 			return err // all ranks of equal machines find the same
 		}
@@ -115,6 +118,9 @@ func openData(o *options) (data.Source, error) {
 	if err := o.fit(src.Schema()); err != nil {
 		return nil, err
 	}
+	if err := o.checkShuffle(src); err != nil {
+		return nil, err
+	}
 	o.settings.DataDigest = src.Digest()
 	return src, nil
 }
@@ -136,6 +142,17 @@ func (o *options) fit(s data.Schema) error {
 		return err
 	}
 	return o.settings.SetConfig(o.model)
+}
+
+// checkShuffle reports a --shuffle-memory in which samples of the data cannot be mixed.
+func (o *options) checkShuffle(src data.Source) error {
+	const mib = 1 << 20
+	least := loader.LeastShuffleMemory(src)
+	if o.settings.ShuffleMemory == 0 || int64(o.settings.ShuffleMemory)*mib >= least {
+		return nil
+	}
+	return cliflag.Usage("want --shuffle-memory of at least %d MiB, which hold two blocks of --data %s, got %d (0 mixes pools of at least 16384 samples)",
+		(least+mib-1)/mib, o.data, o.settings.ShuffleMemory)
 }
 
 // pictures says what is trained on: what is built in is never taken for data.

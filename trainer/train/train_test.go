@@ -318,6 +318,7 @@ func TestRunFails(t *testing.T) {
 		{"no data", "a", "--data " + filepath.Join(dir, "none"), "no such data set"},
 		{"below a file", "file/a", "", "is a file"},
 		{"too large", "a", "--batch 1000000000", "this machine has"},
+		{"no shuffling", "a", "--net conv64 --data synth:size=64,train=32 --shuffle-memory 1", "want --shuffle-memory of at least 2 MiB, which hold two blocks of --data synth:size=64,train=32, got 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, err := small(t, filepath.Join(dir, c.out), strings.Fields(c.args)...)

@@ -29,6 +29,17 @@ func (o *options) checkVerify() error {
 	return nil
 }
 
+// played is how many ranks a process alone plays.
+const played = 2
+
+// checkPlayed reports a batch that they cannot share.
+func checkPlayed(o *options, ranks int) error {
+	if batch := o.settings.Batch; ranks == 1 && batch%played != 0 {
+		return cliflag.Usage("--%s of one process plays %d ranks, which cannot share --batch %d equally: want a multiple of %d", verifyFlag, played, batch, played)
+	}
+	return nil
+}
+
 // warmSteps are steps of training before the check: an Adam that has no moments
 // yet divides each gradient by its own size, and central differences do not see
 // through what that does to the upper loss.
@@ -45,8 +56,8 @@ func verify(ctx context.Context, o *options, src data.Source, w *world.World, st
 		return err
 	}
 	sharing := w.Sharing()
-	if w.Size() == 1 { // a process alone plays two
-		sharing = 2
+	if w.Size() == 1 {
+		sharing = played
 	}
 	t, err := hypercheck.Run(ctx, hypercheck.Check{
 		Model: o.model.Model(), Comm: w.Comm, Images: batch, Batch: o.settings.Batch, Seed: o.settings.Seed, Warm: warmSteps,

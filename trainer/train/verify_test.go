@@ -16,7 +16,7 @@ func TestVerify(t *testing.T) {
 	for _, c := range []struct{ args, out, want string }{
 		{"--preset bism-board-dsm --batch 8 --unroll 2", "model     16", ""},
 		{"--preset bism-board-ssm --batch 8 --unroll 1 --inner sgd", "ok", ""},
-		{"--preset bism-board-dsm --batch 7", "", "batch of 7 cannot be shared evenly by 2 ranks"},
+		{"--preset bism-board-dsm --batch 7", "", "--verify-hypergradient of one process plays 2 ranks, which cannot share --batch 7 equally: want a multiple of 2"},
 		{"--preset sm-board-dsm", "", "--algo sm has none: choose a preset of bism"},
 	} {
 		var out strings.Builder

@@ -86,6 +86,7 @@ var mistakes = []mistake{
 	{"no such split", "", "train --out z --data shards --split night", 2, `^--split: shards: no split "night"; it has .*train`},
 	{"unknown setting of synth", "", "train --out z --data synth:colour=1", 2, `^--data: data set "synth:colour=1": unknown setting "colour"; known are seed, size, test, train, val`},
 	{"wrong size", "", "train --out z --data small", 1, `--data small holds 16x16 pictures, and --net conv32 takes 32x32: make shards with mkshards --size 32`},
+	{"memory that holds no blocks", "", "train --out z --net conv64 --width 4 --data synth:size=64 --shuffle-memory 1", 2, `^want --shuffle-memory of at least 2 MiB, which hold two blocks of --data synth:size=64, got 1 `},
 	{"wrong size of a preset", "", "train --out z --preset lebm-celeba64 --data shards", 1, `--data shards holds 32x32 pictures, and --net celeba64 takes 64x64: make shards with mkshards --size 64`},
 	{"points for pictures", "", "train --out z --preset lebm-svhn --data checkerboard", 1, `--data checkerboard holds points of 2 values, and --net svhn takes 32x32: give --data of pictures`},
 	{"damaged index", "", "train --out z --data torn-index", 1, `torn-index/index.json: .+`},

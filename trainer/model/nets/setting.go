@@ -18,7 +18,11 @@ const (
 	maxLatent = 1 << 20
 )
 
-const boundedVariance = "bounded-variance"
+// Names of settings that one family of networks alone has.
+const (
+	boundedVariance = "bounded-variance"
+	plainShortcut   = "plain-shortcut"
+)
 
 // Settings adds what a user may change.
 func (s *Spec) Settings(set *setting.Set) {
@@ -55,7 +59,7 @@ func (n *ResNet) Settings(set *setting.Set) {
 func sizes(set *setting.Set, least int, width, latent *int, plain *bool) {
 	set.Int("width", width, least, maxWidth, "base width of the networks (64 in the paper)")
 	set.Int("latent", latent, 1, maxLatent, "size of the latent vector")
-	set.Bool("plain-shortcut", plain, "residual networks: shortcuts get x, as in SNGAN, not relu(x) as in the released code")
+	set.Bool(plainShortcut, plain, "residual networks: shortcuts get x, as in SNGAN, not relu(x) as in the released code")
 }
 
 // Fit takes the number of channels from the data, whose size must be the

@@ -73,13 +73,13 @@ func (s Spec) Build() (Networks, error) {
 	switch s.Family {
 	case ConvFamily:
 		if s.PlainShortcut {
-			return nil, fmt.Errorf("the %s networks have no shortcuts, so none can be plain", s.Name())
+			return nil, fmt.Errorf("the %s networks have no shortcuts, so none can be plain: leave out --%s", s.Name(), plainShortcut)
 		}
 		n := Conv{Size: s.Size, Channels: s.Channels, Width: s.Width, Latent: s.Latent, BoundedVariance: s.BoundedVariance}
 		return n, n.Validate()
 	case ResNetFamily:
 		if s.BoundedVariance {
-			return nil, fmt.Errorf("the variance of the %s networks' latents is bounded as it is", s.Name())
+			return nil, fmt.Errorf("the variance of the %s networks' latents is bounded as it is: leave out --%s", s.Name(), boundedVariance)
 		}
 		n := ResNet{Size: s.Size, Channels: s.Channels, Width: s.Width, Latent: s.Latent, PlainShortcut: s.PlainShortcut}
 		return n, n.Validate()
