@@ -32,7 +32,7 @@ func TestReplacedFolderIsAlwaysThere(t *testing.T) {
 		}
 		watched <- err
 	}()
-	for range 500 {
+	for range 200 {
 		f, err := NewFolder(a)
 		if err != nil {
 			t.Fatal(err)
