@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,6 +27,22 @@ func seeds(t *testing.T, f func(t *testing.T)) {
 			f(t)
 		})
 	}
+}
+
+// held has a stream stand still until goOn is called, the test ends, or somebody waits for it
+// who was not to.
+func held(t *testing.T, s *cuda.Stream) (goOn func()) {
+	t.Helper()
+	gate := make(chan struct{})
+	goOn = sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(goOn)
+	ok(t, s.HostFunc(func() {
+		select {
+		case <-gate:
+		case <-time.After(20 * time.Second):
+		}
+	}))
+	return goOn
 }
 
 // TestStreamsAndEvents: a value goes through three streams, joined by events, and
@@ -66,18 +83,19 @@ func TestStreamsAndEvents(t *testing.T) {
 // TestMissingEdge: without the event the reader is too early, and meets the NaN
 // that fresh memory is full of. So the machine shows what a missing edge does.
 func TestMissingEdge(t *testing.T) {
-	m := machine(t)
+	machine(t)
 	d := device(t)
 	writer, reader := stream(t, d, "writer"), stream(t, d, "reader")
 	x, host, got := alloc(t, d, 4), pinned(t, d, 4), pinned(t, d, 4)
 	floats(host)[0] = 7
-	m.Slow("run:cuMemcpyHtoDAsync_v2", 1, 100*time.Millisecond)
+	goOn := held(t, writer)
 	ok(t, writer.CopyIn(x, host, 0, 4))
 	ok(t, reader.CopyOut(got, 0, x, 4))
 	ok(t, reader.Sync(context.Background()))
 	if v := floats(got)[0]; !math.IsNaN(float64(v)) {
 		t.Errorf("the reader got %v before the writer was there", v)
 	}
+	goOn()
 	ok(t, writer.Sync(context.Background()))
 	ok(t, reader.CopyOut(got, 0, x, 4))
 	ok(t, reader.Sync(t.Context()))
@@ -88,12 +106,10 @@ func TestMissingEdge(t *testing.T) {
 
 // TestSyncEnds: a context that ends ends the wait, not the work.
 func TestSyncEnds(t *testing.T) {
-	m := machine(t)
+	machine(t)
 	d := device(t)
 	s, e := stream(t, d, "slow"), event(t, d, false)
-	x := alloc(t, d, 4)
-	m.Slow("run:cuMemsetD8Async", 1, 300*time.Millisecond)
-	ok(t, s.Memset(x, 1, 4))
+	goOn := held(t, s)
 	ok(t, s.Record(e))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -109,6 +125,7 @@ func TestSyncEnds(t *testing.T) {
 	if done, err := e.Query(); done || err != nil {
 		t.Errorf("Query of the event: %v, %v", done, err)
 	}
+	goOn()
 	ok(t, e.Sync(t.Context()))
 	ok(t, s.Sync(t.Context()))
 	ok(t, d.Sync())
@@ -173,12 +190,14 @@ func TestElapsed(t *testing.T) {
 	x := alloc(t, d, 4)
 	m.Slow("run:cuMemsetD8Async", 1, 30*time.Millisecond)
 	ok(t, s.Record(a))
+	goOn := held(t, s)
 	ok(t, s.Memset(x, 0, 4))
 	ok(t, s.Record(b))
 	ok(t, s.Record(untimed))
 	if _, err := d.Elapsed(a, b); err == nil {
 		t.Error("Elapsed of an event that is not over: no error")
 	}
+	goOn()
 	ok(t, s.Sync(context.Background()))
 	took, err := d.Elapsed(a, b)
 	ok(t, err)

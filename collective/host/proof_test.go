@@ -47,20 +47,27 @@ func TestHalfAWorld(t *testing.T) {
 		_, err := testIdentity(0, "job", "the key").accept(ctx, ln, []call{{forData, 1}, {forData, 2}}, slog.New(slog.DiscardHandler))
 		ended <- err
 	}()
-	c, err := testIdentity(1, "job", "the key").dial(t.Context(), "tcp4", ln.Addr().String(), call{forData, 0})
-	if err != nil {
-		t.Fatal(err)
+	ends := make(chan error, 2)
+	for range 2 { // of which one is refused once the other has been taken in
+		c, err := testIdentity(1, "job", "the key").dial(t.Context(), "tcp4", ln.Addr().String(), call{forData, 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer shut(t, c)
+		if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, err := c.Read(make([]byte, 1))
+			ends <- err
+		}()
 	}
-	defer shut(t, c)
-	time.Sleep(20 * time.Millisecond) // it is taken in
+	<-ends
 	cancel(late)
 	if err := <-ended; !errors.Is(err, late) || !strings.Contains(err.Error(), "for rank [2] to connect") {
 		t.Errorf("the listener gives up with %v", err)
 	}
-	if err := c.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+	if err := <-ends; !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("who has come reads %v, want the end", err)
 	}
 }

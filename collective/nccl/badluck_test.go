@@ -331,8 +331,17 @@ func TestStoppedProcess(t *testing.T) {
 	cudatest.Use(t)
 	t.Setenv("EBDOUBLE_DEVICES", "3")
 	t.Setenv(envTimeout, "2s")
-	cmds := colltest.Spawn(t, 3, t.TempDir(), false)
-	time.Sleep(1500 * time.Millisecond)
+	dir := t.TempDir()
+	cmds := colltest.Spawn(t, 3, dir, false)
+	for r := range cmds {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+			if _, err := os.Stat(reducing(dir, r)); err == nil {
+				break
+			} else if time.Now().After(deadline) {
+				t.Fatalf("rank %d has come to no all-reduce: %v", r, err)
+			}
+		}
+	}
 	if err := cmds[1].Process.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}

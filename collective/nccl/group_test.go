@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -56,14 +57,29 @@ func open(ctx context.Context, rank, size int, dir string) (collective.Comm, err
 	if err != nil {
 		return nil, err
 	}
-	return &owned{c, dev, below}, nil
+	reduces := sync.OnceValue(func() error { return os.WriteFile(reducing(dir, rank), nil, 0o600) })
+	return &owned{c, dev, below, reduces}, nil
 }
+
+// reducing is the file of a rank whose process has come to its first all-reduce.
+func reducing(dir string, rank int) string { return filepath.Join(dir, fmt.Sprint("reducing ", rank)) }
 
 // owned closes what its Comm stands on, too.
 type owned struct {
 	*nccl.Comm
-	dev   *cuda.Device
-	below collective.Comm
+	dev     *cuda.Device
+	below   collective.Comm
+	reduces func() error // is called by who does
+}
+
+// Do is that of the Comm.
+func (o *owned) Do(ctx context.Context, req collective.Request) error {
+	if req.Kind == collective.AllReduce {
+		if err := o.reduces(); err != nil {
+			return err
+		}
+	}
+	return collective.Do(ctx, o.Comm, req)
 }
 
 func (o *owned) Close() error { return errors.Join(o.Comm.Close(), o.dev.Close(), o.below.Close()) }

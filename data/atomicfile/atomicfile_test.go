@@ -33,8 +33,9 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, path, "two")
-	if st, err := os.Stat(path); err != nil || st.Mode() != 0o644 { // others may read it, unlike temporaries
-		t.Errorf("%v, %v: want a file that all may read", st.Mode(), err)
+	file, _ := usual(t)
+	if st, err := os.Stat(path); err != nil || st.Mode() != file { // others may read it, unlike temporaries
+		t.Errorf("%v, %v: want %v", st.Mode(), err, file)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 1 {

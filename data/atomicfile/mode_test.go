@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -49,4 +50,22 @@ func TestUmask(t *testing.T) {
 			}
 		})
 	}
+}
+
+// usual are the modes of a file and of a folder that all may use as far as this process's
+// umask lets them.
+func usual(t *testing.T) (file, folder fs.FileMode) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "file"), nil, 0o666), os.Mkdir(filepath.Join(dir, "folder"), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	mode := func(name string) fs.FileMode {
+		st, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Mode()
+	}
+	return mode("file"), mode("folder")
 }

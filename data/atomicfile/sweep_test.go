@@ -146,6 +146,7 @@ func TestSweepLeavesOthers(t *testing.T) {
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "set")
+	_, folder := usual(t)
 	for _, content := range []string{"one", "two"} {
 		f, err := NewFolder(path)
 		if err != nil {
@@ -158,8 +159,8 @@ func TestFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(t, filepath.Join(path, "a"), content)
-		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o755 { // others may read it, unlike temporaries
-			t.Errorf("%v, %v: want a folder that all may read", st.Mode(), err)
+		if st, err := os.Stat(path); err != nil || st.Mode() != folder { // others may read it, unlike temporaries
+			t.Errorf("%v, %v: want %v", st.Mode(), err, folder)
 		}
 		if names := list(t, dir); !slices.Equal(names, []string{"set"}) {
 			t.Errorf("%v, want set alone", names)

@@ -190,10 +190,10 @@ func TestDaemonsEndWithTheirJob(t *testing.T) {
 	for _, how := range []string{"end", "kill a rank", "restart", "kill the launcher"} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			args := []string{"-nproc", "2", "RANKS", "daemon"}
+			args, end := []string{"-nproc", "2", "RANKS", "daemon"}, t.TempDir()+"/end"
 			switch how {
 			case "end":
-				args = append(args, how)
+				args = append(args, end)
 			case "restart":
 				args = append([]string{"--max-restarts", "1"}, args...)
 			}
@@ -206,7 +206,15 @@ func TestDaemonsEndWithTheirJob(t *testing.T) {
 					}
 				}
 			}()
+			for r := range 2 { // before that a stranger has the environment of its rank
+				awaitProgram(t, children[r], "sleep")
+				awaitProgram(t, strangers[r], "sleep")
+			}
 			switch how {
+			case "end":
+				if err := os.WriteFile(end, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
 			case "kill a rank", "restart":
 				if err := unix.Kill(ranks[0], unix.SIGKILL); err != nil {
 					t.Fatal(err)
@@ -422,7 +430,8 @@ func TestBinding(t *testing.T) {
 		t.Skip("there is one processor, and two are needed to tell ranks apart: only the mistake was tried")
 	}
 	code, out := run1(t, "-nproc", "2", "--numa-binding", "exclusive", "--max-restarts", "1", "sh", "-c",
-		`echo on $(sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status) of $(nproc) threads $OMP_NUM_THREADS; grep Cpus_allowed_list /proc/$PPID/status; [ "$TORCHELASTIC_RESTART_COUNT" = 1 ]`)
+		`echo on $(sed -n 's/^Cpus_allowed_list:.//p' /proc/self/status) of $(nproc) threads $OMP_NUM_THREADS; grep Cpus_allowed_list /proc/$PPID/status
+		[ "$TORCHELASTIC_RESTART_COUNT" = 1 ] || { touch "$0/$RANK"; until [ -e "$0/0" ] && [ -e "$0/1" ]; do sleep 0.01; done; exit 1; }`, t.TempDir()) // neither fails before both have said it
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -15,7 +16,7 @@ import (
 // exit code 2.
 func TestUsage(t *testing.T) {
 	file := t.TempDir() + "/file"
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
+	if err := errors.Join(os.WriteFile(file, nil, 0o644), os.Chmod(file, 0o644)); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
 	short := t.TempDir() + "/short"

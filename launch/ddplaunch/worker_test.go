@@ -134,7 +134,8 @@ func familyMode(ctx context.Context, g *rendezvous.Group, args []string) (int, e
 }
 
 // daemonMode has each rank start a process in a session of its own, which has started
-// another, and one that is no rank's by its environment. The first epoch waits.
+// another, and one that is no rank's by its environment. The first epoch waits, until it is
+// told to end or the file args[0] is there.
 func daemonMode(ctx context.Context, g *rendezvous.Group, args []string) (int, error) {
 	if g.Restart() > 0 {
 		return 0, g.Close()
@@ -151,8 +152,13 @@ func daemonMode(ctx context.Context, g *rendezvous.Group, args []string) (int, e
 	if err := ready(ctx, g); err != nil {
 		return 1, err
 	}
-	time.Sleep(300 * time.Millisecond) // until it has started them
-	return 0, g.Close()
+	for ctx.Err() == nil {
+		if _, err := os.Stat(args[0]); err == nil {
+			return 0, g.Close()
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	return 9, ctx.Err()
 }
 
 func gatherMode(ctx context.Context, g *rendezvous.Group, args []string) (int, error) {
@@ -347,6 +353,20 @@ func (j *job) numbers(word string, n int) map[int]int {
 	}
 	j.t.Fatalf("%d lines with %q did not come; the launcher wrote\n%s", n, word, j.output())
 	return nil
+}
+
+// awaitProgram waits until a process, which somebody has started, is the program of that name.
+func awaitProgram(t *testing.T, pid int, name string) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if string(comm) == name+"\n" {
+			return
+		}
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("process %d is %q and not %s: %v", pid, comm, name, err)
+		}
+	}
 }
 
 // gone waits until the processes are no more, not even zombies.

@@ -15,7 +15,7 @@ import (
 func lacking(t *testing.T, lacks [2]func(l *libraries) error) (errs [2]error) {
 	t.Helper()
 	onTwoGPUs(t, func(r int, below collective.Comm) error {
-		late := time.AfterFunc(20*time.Second, func() { below.Abort(errors.New("the ranks wait for each other")) })
+		late := time.AfterFunc(3*time.Minute, func() { below.Abort(errors.New("the ranks wait for each other")) })
 		defer late.Stop()
 		b, err := New(Config{Ordinal: r, Lanes: 2})
 		if err != nil {

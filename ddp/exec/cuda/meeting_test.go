@@ -78,8 +78,8 @@ func TestCaptureFailsWhereRanksMeet(t *testing.T) {
 	m := cudatest.Use(t)
 	var both sync.WaitGroup
 	both.Add(2)
-	once := sync.OnceFunc(func() { m.Fail("cuLaunchKernel", 1, 1) })
-	began := time.Now()
+	var began time.Time // once all is compiled
+	once := sync.OnceFunc(func() { began = time.Now(); m.Fail("cuLaunchKernel", 1, 1) })
 	o := runRanks(t, alike(c), 3, func(_, n int, _ *program) error {
 		if n == 1 { // which is captured
 			both.Done()

@@ -21,23 +21,25 @@ func heldUpRuns(t *testing.T, c Config, between func(rank, run int, p *program))
 	t.Setenv(cudatest.Prefix+"NCCL_HANG", "1:4") // two are of the first run, which waits for each, two of the second
 	t.Setenv(cudatest.Prefix+"QUEUE", "1")
 	c.Plain, c.Graphs = true, GraphsOff
-	began := time.Now()
+	var times [2]time.Duration
 	onTwoGPUs(t, func(r int, below collective.Comm) error {
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-		defer cancel()
 		c := c
 		c.Ordinal = r
-		p, done, err := sharedOver(ctx, t, c, below, exec.Options{})
+		p, done, err := sharedOver(t.Context(), t, c, below, exec.Options{})
 		if err != nil {
 			return err
 		}
+		began := time.Now() // all is compiled
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
 		for n := 0; errs[r] == nil && n < 4; n++ {
 			between(r, n, p)
 			errs[r] = exec.Run(ctx, p)
 		}
+		times[r] = time.Since(began)
 		return errors.Join(done(), context.Cause(ctx))
 	})
-	return errs, time.Since(began)
+	return errs, max(times[0], times[1])
 }
 
 // TestHeldUpQueue: ranks that are in calls of the driver's, which do not return behind a
@@ -57,12 +59,12 @@ func TestHeldUpQueue(t *testing.T) {
 func TestHeldUpCompile(t *testing.T) {
 	t.Setenv(cudatest.Prefix+"NCCL_HANG", "1:2") // of the second run
 	onTwoGPUs(t, func(r int, below collective.Comm) (err error) {
-		late := time.AfterFunc(30*time.Second, func() { below.Abort(errors.New("the ranks wait for ever")) })
-		defer late.Stop()
 		p, done, err := sharedOver(t.Context(), t, Config{Ordinal: r, Graphs: GraphsOff, Timeout: 2 * time.Second}, below, exec.Options{})
 		if err != nil {
 			return err
 		}
+		late := time.AfterFunc(time.Minute, func() { below.Abort(errors.New("the ranks wait for ever")) })
+		defer late.Stop()
 		defer func() { err = errors.Join(err, done()) }()
 		if err := errors.Join(exec.Run(t.Context(), p), p.Launch(t.Context())); err != nil {
 			return err
@@ -98,12 +100,12 @@ func TestHeldUpQueueOfEndedGroup(t *testing.T) {
 func TestCloseBehindHang(t *testing.T) {
 	t.Setenv(cudatest.Prefix+"NCCL_HANG", "1:2") // of the second run
 	onTwoGPUs(t, func(r int, below collective.Comm) error {
-		late := time.AfterFunc(25*time.Second, func() { below.Abort(errors.New("the ranks wait for ever")) })
-		defer late.Stop()
 		p, done, err := sharedOver(t.Context(), t, Config{Ordinal: r, Plain: true, Graphs: GraphsOff, Timeout: 2 * time.Second}, below, exec.Options{})
 		if err != nil {
 			return err
 		}
+		late := time.AfterFunc(25*time.Second, func() { below.Abort(errors.New("the ranks wait for ever")) })
+		defer late.Stop()
 		err = errors.Join(exec.Run(t.Context(), p), p.Launch(t.Context()))
 		for len(p.queue[0].queued) == 0 { // or it is ended before its collective
 			time.Sleep(time.Millisecond)
