@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -59,10 +60,23 @@ func (r *Report) print(w io.Writer) error {
 		rows = append(rows, fmt.Sprintf("%d\t%d\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%s", c.Ranks, c.Batch, c.Compute/1e3, c.Exposed/1e3, c.Data/1e3, c.Slowest/1e3, c.Busy/1e3, c.Others, who(c)))
 	}
 	p.table(rows)
+	p.short(r)
 	if p.err != nil {
 		return p.err
 	}
 	return r.printPredictions(w)
+}
+
+// short says of which cases the parts are far from adding up to the step: they are medians,
+// each for itself, and where steps are slow for one reason now and for another then, each
+// is that of the steps that were slow for the other.
+func (p *printer) short(r *Report) {
+	const far = 0.1
+	for _, c := range r.Cases {
+		if sum := c.Compute + c.Exposed + c.Data + c.Slowest; !(math.Abs(sum-c.Step.Value) <= far*c.Step.Value) {
+			p.line("The parts of %d rank(s) with a batch of %d add up to %.2f ms and not %.2f: each is the median for itself, and steps differed much. They say little, so measure where less else runs.", c.Ranks, c.Batch, sum/1e3, c.Step.Value/1e3)
+		}
+	}
 }
 
 func (p *printer) scaling(r *Report, title string, of func(*Case) (bool, *cost.Interval)) {

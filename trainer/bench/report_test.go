@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strings"
@@ -43,6 +44,22 @@ func TestSummarise(t *testing.T) {
 	all.took(turn{others: 15, lasted: 10})
 	if all.Others != 0.5 {
 		t.Errorf("others had %v of the processors, want 10 us of 20", all.Others)
+	}
+}
+
+// TestPartsAreShort: where the medians of parts are far from adding up to the median step,
+// the report says so.
+func TestPartsAreShort(t *testing.T) {
+	for _, tt := range []struct {
+		step float64
+		want bool
+	}{{41200, false}, {44000, false}, {80500, true}, {30000, true}} {
+		c := &Case{Ranks: 2, Batch: 16, OnHosts: []int{2}, Step: cost.Interval{Value: tt.step}, Compute: 28140, Exposed: 8930, Data: 10, Slowest: 4080}
+		r := &Report{Cores: 2, Threads: 1, Cases: []*Case{c}}
+		var out bytes.Buffer
+		if err := r.print(&out); err != nil || strings.Contains(out.String(), "The parts of 2 rank(s) with a batch of 16 add up to 41.16 ms and not") != tt.want {
+			t.Errorf("a step of %v us: %v\n%s", tt.step, err, &out)
+		}
 	}
 }
 
