@@ -323,6 +323,8 @@ func TestBadConfigs(t *testing.T) {
 		{"prefetch", Config{Batch: 4, Prefetch: -1}, "prefetch"},
 		{"always dropped", Config{Batch: 102, Tail: Drop}, "always be dropped"},
 		{"tail", Config{Batch: 4, Tail: 9}, "unknown tail"},
+		{"range", Config{Batch: 4, Range: 9}, "unknown range 9"},
+		{"passes", Config{Batch: 4, Passes: -1}, "-1 passes"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -330,5 +332,10 @@ func TestBadConfigs(t *testing.T) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
 		})
+	}
+	for _, tail := range []Tail{Carry, Mask} { // which fill it, or leave places empty
+		if _, err := New(source(), Config{Batch: 102, Tail: tail}); err != nil {
+			t.Errorf("a batch of more samples than there are, tail %d: %v", tail, err)
+		}
 	}
 }

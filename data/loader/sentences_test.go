@@ -205,6 +205,29 @@ func TestSentencesOncePerPass(t *testing.T) {
 	if n != 101 || len(l.Buckets()) != 3 {
 		t.Errorf("buckets %v", l.Buckets())
 	}
+	c.Tail, c.Passes = Carry, 0
+	if l, err = New(sentences(), c); err != nil || l.Steps() != 5 {
+		t.Errorf("%d batches of 24 of 101 sentences, where tails are carried, want 5 (%v)", l.Steps(), err)
+	}
+}
+
+// What is kept once is not kept for ever.
+func TestBlocksAreForgotten(t *testing.T) {
+	b := newBlocks(source(), 3)
+	for i := range 3 {
+		b.decoded[i], b.held = &data.Block{}, append(b.held, i)
+	}
+	for _, list := range [][]int{{0, 1}, {1}, {}} {
+		b.keep(list)
+		for i, block := range b.decoded {
+			if (block != nil) != slices.Contains(list, i) {
+				t.Errorf("to keep are %v, kept is block %d: %v", list, i, block != nil)
+			}
+		}
+	}
+	if len(b.spare) != 3 {
+		t.Errorf("%d of three blocks can be used again", len(b.spare))
+	}
 }
 
 // In each pass of whole batches no sentence is twice, and what one pass leaves out does not

@@ -31,6 +31,19 @@ func TestEncode(t *testing.T) {
 	}
 }
 
+// What ends something says why: who receives it need not look.
+func TestDecodeWithoutCause(t *testing.T) {
+	for _, kind := range []Kind{KindAbort, KindRefuse, KindFail} {
+		b, err := Encode(Message{Kind: kind})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Decode(b); !errors.Is(err, errMessage) || !strings.Contains(err.Error(), "without a cause") {
+			t.Errorf("%s: got %v", kind, err)
+		}
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	for _, m := range []Message{
 		{Kind: KindExchange, Blobs: [][]byte{{1, 2}, {}}}, {Kind: KindAbort, Cause: &Cause{Kind: CauseRaised, Text: "x"}}, {Kind: KindAbort},

@@ -104,8 +104,8 @@ func TestParseRefuses(t *testing.T) {
 func TestShards(t *testing.T) {
 	for _, c := range []struct{ batch, shards, ranks, wrong int }{{8, 8, 8, 0}, {96, 8, 2, 0}, {100, 4, 2, 0}, {100, 4, 5, 5}, {40, 8, 5, 5}, {6, 2, 2, 3}, {7, 1, 1, 7}} {
 		o := model(t, fmt.Sprintf("--deterministic --batch %d", c.batch))
-		if o.settings.Shards != c.shards {
-			t.Errorf("batch %d: %d shards, want %d", c.batch, o.settings.Shards, c.shards)
+		if o.settings.Shards != c.shards || o.how.Threads != 1 {
+			t.Errorf("batch %d: %d shards on %d threads, want %d on one", c.batch, o.settings.Shards, o.how.Threads, c.shards)
 		}
 		if err := checkShare(o, c.ranks); err != nil && c.wrong != c.ranks {
 			t.Errorf("batch %d on %d ranks: %v", c.batch, c.ranks, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/ddp/ddptest"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
@@ -48,6 +49,13 @@ func TestLookNamesDraws(t *testing.T) {
 		return all
 	}
 	whole := looked(1, []float32{0, 1, 2, 3})
+	for i, got := range whole {
+		var eps [1]float64
+		philox.Name{Seed: 1, Purpose: philox.Sampling, Sub: philox.SamplingLatents, Sample: uint32(i)}.Normal(eps[:])
+		if err := ddptest.Near([]float64{got}, []float64{float64(i) + eps[0]}, 1e-6); err != nil {
+			t.Errorf("sample %d: %v", i, err)
+		}
+	}
 	if parts := looked(1, []float32{0, 1}, []float32{2}, []float32{3}); !slices.Equal(parts, whole) {
 		t.Errorf("in parts %v, in one batch %v", parts, whole)
 	}

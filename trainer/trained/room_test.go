@@ -65,6 +65,7 @@ func TestProgramsThatDoNotFit(t *testing.T) {
 		draw, looks string
 	}{
 		{64 * one, "", ""},
+		{4*one - one/4, `what is drawn does not fit into the memory of this machine: `, ""}, // the variables are there twice
 		{2*one + one/4, `what is drawn does not fit into the memory of this machine: `, `the program "looks" does not fit into the memory of this machine: `},
 		{2 * one, `what is drawn does not fit into the memory of this machine: `, `the program "looks" does not fit into the memory of this machine: `}, // no room besides the variables
 		{one, "one value of the program, ", "one value of the program, "},

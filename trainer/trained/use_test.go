@@ -103,6 +103,9 @@ func (u signed) Takes() algo.Inputs {
 func TestFirst(t *testing.T) {
 	r := &Run{Path: "runs/a", Model: toy.Config{C: 3, H: 8, W: 8}}
 	const name = "synth:size=8,test=5"
+	if _, err := r.Open("synth:size=16", "test"); err == nil || !strings.Contains(err.Error(), "takes pictures of 3×8×8") {
+		t.Errorf("other sizes: %v", err)
+	}
 	x, err := r.First(t.Context(), name, "test", 3)
 	if err != nil || len(x) != 3*3*8*8 {
 		t.Fatalf("%d values, %v", len(x), err)
@@ -157,8 +160,9 @@ func TestDraw(t *testing.T) {
 	if _, err := r.Draw(t.Context(), backend, Draw{Plan: plan, Given: given[:3]}); err == nil || !strings.Contains(err.Error(), "holds 4 values, and 3 are given") {
 		t.Errorf("latents that are too few: %v", err)
 	}
-	if x, err := r.Samples(t.Context(), backend, nn.Eval, 3, 1, "--n", nil); err != nil || x.Type.Shape != graph.D(3, 1, 1, 2) {
-		t.Errorf("samples: %v", err)
+	told := 0
+	if x, err := r.Samples(t.Context(), backend, nn.Eval, 3, 1, "--n", func(int, int) { told++ }); err != nil || x.Type.Shape != graph.D(3, 1, 1, 2) || told == 0 {
+		t.Errorf("samples: %v, told of %d times", err, told)
 	}
 }
 
@@ -192,6 +196,9 @@ func TestPicture(t *testing.T) {
 		m, err := Picture(x, in, 1)
 		if (err == nil) != tt.drawable || Drawable(in) != tt.drawable || Noun(in) != tt.noun {
 			t.Errorf("%v: %v, %v, %s", in.Shape, err, Drawable(in), Noun(in))
+		}
+		if unit, both := Images(x, in), Images(x, signed{toy.Config{C: tt.c, H: tt.h, W: tt.w}}.Takes()); unit.Lo != 0 || both.Lo != -1 || unit.Hi != 1 || both.Hi != 1 {
+			t.Errorf("%v: from %v to %v in [0, 1], and from %v to %v in [-1, 1]", in.Shape, unit.Lo, unit.Hi, both.Lo, both.Hi)
 		}
 		if s := Speed(in); s != map[string]string{"pictures": "images/s", "points": "points/s"}[tt.noun] {
 			t.Errorf("%v: a speed in %s", in.Shape, s)

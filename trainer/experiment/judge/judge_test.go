@@ -170,7 +170,7 @@ func TestSeeds(t *testing.T) {
 		{"better than one for certain", Worse{Measure: "f", Bad: []string{"ebm"}, Than: []string{"fewer", "far"}, LowIsGood: true}, Fails, "ebm is 10, far is 50, short by 40"},
 		{"worse, and no common seed", Worse{Measure: "f", Bad: []string{"third"}, Than: []string{"ebm", "more"}}, NotRun, "no seed of which all of them were measured: third and more"},
 		{"worse, and near as much as is claimed", Worse{Measure: "f", Bad: []string{"near"}, Than: []string{"ebm"}, By: 0.45, LowIsGood: true}, Undecided, "near is 10.4, ebm is 10: 3 seeds, and from seed to seed it differs by 0.1"},
-		{"both of them differ", Ratio{v("fewer"), v("ebm"), 0.6}, Undecided, "1.1: 1 seed, and seeds of apart differ by 31.1 %"},
+		{"both of them differ", Ratio{v("fewer"), v("ebm"), 0.3}, Undecided, "1.1: 1 seed, and seeds of apart differ by 31.1 %"},
 		{"a seed of 0 below the line", Ratio{Value{"ebm", "h"}, Value{"near", "h"}, 3}, Undecided, "2: 2 seeds, and from seed to seed it differs by 2.8284"},
 		{"nothing below the line", Ratio{Value{"ebm", "h"}, Value{"far", "h"}, 3}, Undecided, "+Inf: 2 seeds, and from seed to seed it differs by NaN"},
 		{"a ratio whose seeds' ratios differ more", Ratio{Value{"wild", "h"}, Value{"apart", "h"}, 4}, Holds, "1 (3 seeds)"},
