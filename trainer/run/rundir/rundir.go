@@ -157,10 +157,14 @@ func (d *Dir) write() error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.WriteBytes(d.ConfigFile(), text); err != nil {
+	err = atomicfile.WriteBytes(d.ConfigFile(), text)
+	switch {
+	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: make room in %s, or give another --out", err, d.Path())
+	case err != nil && !errors.Is(err, os.ErrNotExist): // a folder that is gone is told by who trains
+		return fmt.Errorf("%w: a run goes on in a folder that can be written: make %s so", err, d.Path())
 	}
-	return nil
+	return err
 }
 
 func (d *Dir) makeFolders() error {

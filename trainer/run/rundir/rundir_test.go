@@ -231,6 +231,20 @@ func TestOpenReadOnly(t *testing.T) {
 	wantError(t, err, "the run directory "+path+" cannot be written: ", "a run goes on where it can be written: make it so, or copy it to where it can and give that as --out")
 }
 
+// Room is asked for where there is none, and not of who may not write.
+func TestConfigCannotBeWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	d := create(t, path)
+	if err := errors.Join(os.Remove(d.ConfigFile()), os.Mkdir(d.ConfigFile(), 0o755)); err != nil { // also for root
+		t.Fatal(err)
+	}
+	err := d.Saved(3)
+	wantError(t, err, "config.json", "a run goes on in a folder that can be written: make "+path+" so")
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestDigest(t *testing.T) {
 	type ab struct {
 		A int
