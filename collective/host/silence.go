@@ -30,7 +30,7 @@ func (m *mesh) watchData(a *alarm, limit time.Duration, over <-chan struct{}) {
 		}
 		for _, o := range m.others {
 			if m.carrier.unanswered(o) >= limit {
-				a.raise(a.gone(m.links[o].rank, fmt.Sprintf("it has acknowledged no data for %v, though it has room for them: what lies between the hosts drops them, as a firewall, or a link that takes smaller packets only (MTU)", limit), nil))
+				a.raise(a.gone(m.links[o].rank, fmt.Sprintf("it has acknowledged no data of rank %d for %v, though it has room for them: what lies between the hosts drops them, as a firewall, or a link that takes smaller packets only (MTU)", m.rank, limit), nil))
 				return
 			}
 		}

@@ -70,7 +70,7 @@ func TestParseInStep(t *testing.T) {
 		{job, "--standalone", "nodes 1 to 1, this is 0, at , gathered false"},
 		{job, "", "the job has 2 nodes, but ddplaunch was not started by srun"},
 		{step, "--nnodes 3", "--nnodes 3, but srun has started ddplaunch on 2 nodes"},
-		{shared, "", "srun has started several ddplaunch on one node"},
+		{shared, "", "srun has started several ddplaunch on one node: want one on each (srun --nodes=1 --ntasks=1), or"},
 	} {
 		o, err := parse(append(strings.Fields(tt.args), "true"), strings.Fields(tt.environ), io.Discard)
 		got := fmt.Sprintf("nodes %d to %d, this is %d, at %s, gathered %v", o.Least, o.Nodes, o.NodeRank, o.Endpoint, o.Gather)

@@ -220,7 +220,7 @@ func (w *world) carryOut(i int, effects []rendezvous.Effect) {
 			w.carryOut(i, l.node.Started(0, 1000+i))
 			w.count(&w.working, &w.times.Joined)
 		case rendezvous.TakeFlight:
-			w.carryOut(i, l.node.Flown(e.Epoch, nil))
+			w.carryOut(i, l.node.Flown(e, nil))
 		case rendezvous.Signal:
 			w.after(0, func() {
 				w.carryOut(i, l.node.Exited(0, rendezvous.Exit{Signal: "SIGTERM", SignalNumber: e.Number}))

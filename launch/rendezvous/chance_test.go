@@ -112,7 +112,7 @@ func (c *chance) apply(who string, effects []Effect) {
 				c.killed[who][l] = c.killed[who][l] || e.Number == 9
 			}
 		case TakeFlight:
-			c.apply(who, c.nodes[who].Flown(e.Epoch, nil))
+			c.apply(who, c.nodes[who].Flown(e, nil))
 		case Finish:
 			if live := c.nodes[who].alive(); live != nil && !c.allKilled(who, live) {
 				c.t.Fatalf("%s has finished and left ranks %v", who, live)

@@ -307,7 +307,7 @@ func (c *Coordinator) abort(cause *Cause) {
 		c.out = append(c.out, Note{"the ranks are not started again: an exit status of 2 is a mistake on the command line"})
 	}
 	c.expectFlight(cause)
-	c.sendAll(Message{Kind: KindAbort, Cause: cause})
+	c.sendAll(Message{Kind: KindAbort, Cause: cause, Seq: c.table()})
 	if c.phase == gathering {
 		c.sendAway(Message{Kind: KindAbort, Cause: cause})
 	}
@@ -318,7 +318,7 @@ func (c *Coordinator) abort(cause *Cause) {
 // formAgain ends the epoch and begins the next.
 func (c *Coordinator) formAgain(cause *Cause) {
 	c.expectFlight(cause)
-	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: true})
+	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: true, Seq: c.table()})
 	c.last = map[string]bool{}
 	for _, n := range c.nodes {
 		if !c.lost[n.Name] {

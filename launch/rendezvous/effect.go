@@ -76,8 +76,11 @@ type Signal struct {
 type Abandon struct{ Locals []int }
 
 // TakeFlight asks for what the ranks of this node did last in an epoch, dead or
-// alive; the answer is given to Node.Flown.
-type TakeFlight struct{ Epoch int }
+// alive; the answer is given to Node.Flown. Flight is the coordinator's number of the table.
+type TakeFlight struct {
+	Epoch  int
+	Flight uint64
+}
 
 // ShowFlight shows what ranks did last, and who lags. Records is the folder which
 // the ranks have named, or "".

@@ -79,7 +79,7 @@ func (n *Node) end(c *Cause, restart bool) {
 	n.phase, n.cause, n.restart = aborting, c, restart
 	n.toAlive(Message{Kind: KindAbort, Cause: c}, int(syscall.SIGTERM))
 	if explain { // the ranks need longer to hear of it
-		n.emit(TakeFlight{n.epoch})
+		n.emit(TakeFlight{n.epoch, n.flight})
 	}
 	if l := c.Rank - Base(n.nodes, n.self); c.Kind == CauseStuck && c.Signal != "" && l >= 0 && l < len(n.ranks) && n.ranks[l].alive {
 		n.emit(Signal{[]int{l}, int(syscall.SIGKILL)}) // it hears nothing

@@ -154,6 +154,37 @@ func TestLateTimers(t *testing.T) {
 	}
 }
 
+// What a node says of its ranks when a table has been shown without it counts for that one, and
+// not for the next of the epoch, which would show what its ranks did then.
+func TestLateFlown(t *testing.T) {
+	s := after(t, "new nproc=1,1", "start", "deliver", "flight a")
+	var late Message
+	for len(s.queue) > 0 {
+		l := s.queue[0]
+		s.queue = s.queue[1:]
+		switch {
+		case l.msg.Kind == KindFlown && l.from == "b":
+			late = l.msg
+		case l.to == "":
+			s.apply("coord", s.coord.Receive(l.from, l.msg))
+		default:
+			s.apply(l.to, s.node(l.to).Receive(l.msg))
+		}
+	}
+	s.apply("coord", s.coord.Expired(Timer{Kind: TimerFlight, Flight: 1}))
+	for _, line := range []string{"exit a.0 signal=SIGKILL:9", "without b"} {
+		if err := s.do(strings.Fields(line)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if late.Kind != KindFlown || !s.coord.AwaitsFlight() {
+		t.Fatalf("node b has said %s, and the second table is awaited: %v", late, s.coord.AwaitsFlight())
+	}
+	if out := s.coord.Receive("b", late); len(out) > 0 {
+		t.Errorf("what came late for the first table is in the second: %v", out)
+	}
+}
+
 // A job that cannot be formed ends, also one whose ranks would be started again after a
 // failure: where a node does not acknowledge, and where node 0 is cut off meanwhile.
 func TestEndsUnformed(t *testing.T) {

@@ -25,7 +25,7 @@ const flightWait = 300 * time.Millisecond
 // flight gathers what the ranks of all nodes did last: because somebody asked, or
 // because they have failed.
 type flight struct {
-	number int // from 1, in all epochs
+	number int // from 1, in all epochs; what comes late for one counts for no other
 	epoch  int
 	nodes  []NodeInfo
 	said   map[string][]Flown // by node
@@ -52,8 +52,8 @@ func (c *Coordinator) askFlight(from string) {
 		return
 	}
 	if c.flight == nil {
-		c.sendAll(Message{Kind: KindFlight})
 		c.beginFlight()
+		c.sendAll(Message{Kind: KindFlight, Seq: c.table()})
 	}
 	if from != c.cfg.Self {
 		c.flight.asked = append(c.flight.asked, from)
@@ -70,10 +70,18 @@ func (c *Coordinator) expectFlight(cause *Cause) {
 	c.flight.cause = cause
 }
 
+// table is the number of the table that is being gathered, 0 if none is.
+func (c *Coordinator) table() uint64 {
+	if c.flight == nil {
+		return 0
+	}
+	return uint64(c.flight.number)
+}
+
 // flown takes what a node says, and shows it when all have.
 func (c *Coordinator) flown(from string, m Message) {
 	f := c.flight
-	if f == nil || m.Epoch != f.epoch {
+	if f == nil || m.Seq != c.table() {
 		return
 	}
 	f.said[from] = m.Flown
@@ -119,13 +127,13 @@ func (n *Node) askFlight() {
 	}
 }
 
-// Flown takes what the ranks of this node did last in an epoch, and tells the
+// Flown takes what the ranks of this node did last, as t has asked, and tells the
 // coordinator; without one, it shows it.
-func (n *Node) Flown(epoch int, ranks []Flown) []Effect {
+func (n *Node) Flown(t TakeFlight, ranks []Flown) []Effect {
 	if n.alone {
 		n.emit(ShowFlight{Ranks: ranks, Cause: n.cause, Records: n.records})
 	} else {
-		n.emit(Send{"", Message{Kind: KindFlown, Epoch: epoch, Flown: ranks}})
+		n.emit(Send{"", Message{Kind: KindFlown, Epoch: t.Epoch, Seq: t.Flight, Flown: ranks}})
 	}
 	return n.flush()
 }

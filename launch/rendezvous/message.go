@@ -17,13 +17,13 @@ const (
 	KindExchange Kind = "exchange" // rank → node → coordinator: Seq, Name, Blobs
 	KindGathered Kind = "gathered" // coordinator → nodes → ranks: Seq, Name, Blobs
 	KindFail     Kind = "fail"     // rank → node → coordinator: Cause
-	KindAbort    Kind = "abort"    // coordinator → nodes → ranks: Cause, Restart
+	KindAbort    Kind = "abort"    // coordinator → nodes → ranks: Cause, Restart, Seq as in flight
 	KindStop     Kind = "stop"     // any → coordinator → nodes → ranks: Text is the signal's name, Code its number, Grace
 	KindDone     Kind = "done"     // node → coordinator: Code
 	KindEnd      Kind = "end"      // coordinator → nodes: Code
 	KindVitals   Kind = "vitals"   // node → coordinator: Vitals; may be lost
-	KindFlight   Kind = "flight"   // rank → node → coordinator → nodes → ranks: show the last collectives
-	KindFlown    Kind = "flown"    // node → coordinator, and back to who asked: Flown
+	KindFlight   Kind = "flight"   // rank → node → coordinator → nodes → ranks: show the last collectives; Seq of the table
+	KindFlown    Kind = "flown"    // node → coordinator, and back to who asked: Flown, Seq of the table
 	KindRecords  Kind = "records"  // rank → node: Text is a folder
 	KindLines    Kind = "lines"    // launcher → that of node 0: Lines up to Seq, the last ones if Code is set
 	KindTaken    Kind = "taken"    // back: it has those up to Seq

@@ -74,6 +74,7 @@ type Node struct {
 	failure *Cause // first failure reported to the coordinator
 	cause   *Cause // why the epoch is being ended
 	restart bool
+	flight  uint64 // number of the table of that
 	alone   bool   // there is no coordinator, or it does not answer
 	stops   int    // interrupts so far
 	stopped *Cause // the first of them; nil if there was none
@@ -149,10 +150,11 @@ func (n *Node) Receive(m Message) []Effect {
 		n.tell(-1, m)
 	case m.Kind == KindFlight && n.phase == working:
 		n.tell(-1, m)
-		n.emit(TakeFlight{n.epoch})
+		n.emit(TakeFlight{n.epoch, m.Seq})
 	case m.Kind == KindFlown && n.phase == working:
 		n.emit(ShowFlight{Ranks: m.Flown})
 	case m.Kind == KindAbort && (n.phase == working || n.phase == assigned):
+		n.flight = m.Seq
 		n.end(m.Cause, m.Restart)
 	case m.Kind == KindStop && n.phase == working:
 		n.askToStop(m.Text, m.Code, m.Grace)

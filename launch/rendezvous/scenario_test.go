@@ -107,7 +107,7 @@ func (s *sim) apply(who string, effects []Effect) {
 		case Send:
 			s.queue = append(s.queue, letter{who, e.To, e.Msg})
 		case TakeFlight:
-			s.apply(who, s.node(who).Flown(e.Epoch, []Flown{{Rank: int(who[0] - 'a')}})) // of each node one
+			s.apply(who, s.node(who).Flown(e, []Flown{{Rank: int(who[0] - 'a')}})) // of each node one
 		case StartWorkers:
 			for l := range e.Nodes[e.Self].Nproc {
 				s.apply(who, s.node(who).Started(l, 100*(e.Self+1)+10*e.Epoch+l))

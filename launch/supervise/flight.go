@@ -37,7 +37,7 @@ func (a *agent) takeFlight(e rendezvous.TakeFlight) {
 		f.State = p.state()
 		all = append(all, f)
 	}
-	a.apply(a.node.Flown(e.Epoch, all))
+	a.apply(a.node.Flown(e, all))
 }
 
 // state is what there is to say of the process besides what it computes.
