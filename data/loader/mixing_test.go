@@ -378,3 +378,36 @@ func TestLeastShuffleMemory(t *testing.T) {
 		t.Errorf("with %d bytes: %v", c.ShuffleMemory, m)
 	}
 }
+
+// What stands for a damaged sample is of its pool, which is in memory.
+func TestDamageIsReplacedFromItsPool(t *testing.T) {
+	c := base()
+	c.World, c.ShuffleMemory = 1, 2*4*8*12 // pools of 4 of the 14 blocks
+	c.Quarantine = func(*data.CorruptError) {}
+	src := source()
+	src.bad[2] = true // samples 16 to 23
+	steps := 100 / c.Batch
+	clean, got := streams(t, source(), c, nil, steps), streams(t, src, c, nil, steps)
+	l, err := New(source(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaced, o := 0, l.fill.order(0)
+	for pos := range got {
+		if was := clean[pos].Index; was < 16 || was >= 24 {
+			continue
+		}
+		replaced++
+		own := o.pool(int64(pos))
+		first, end := o.starts[own], min(o.starts[own+1], int64(len(clean)))
+		if !slices.ContainsFunc(clean[first:end], func(it item) bool { return it.Index == got[pos].Index }) {
+			t.Errorf("number %d of pool %d became %d, which is of another pool", clean[pos].Index, own, got[pos].Index)
+		}
+	}
+	if replaced == 0 || o.pool(int64(len(got)-1)) < 2 {
+		t.Errorf("%d samples replaced, in %d pools: the test sees nothing", replaced, len(o.starts)-1)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+}

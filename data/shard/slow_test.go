@@ -55,7 +55,7 @@ func TestSlowShardKeepsNobodyWaiting(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("a block of another shard was not read in a minute")
 		close(word)
-		<-others
+		_ = <-others
 	}
 	if err := <-first; err != nil {
 		t.Error(err)
