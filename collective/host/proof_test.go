@@ -62,14 +62,17 @@ func TestHalfAWorld(t *testing.T) {
 			ends <- err
 		}()
 	}
-	_ = <-ends // of the one that is refused
+	wantEnd := func(who string) {
+		if err := <-ends; !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("who %s reads %v, want the end", who, err)
+		}
+	}
+	wantEnd("is refused")
 	cancel(late)
 	if err := <-ended; !errors.Is(err, late) || !strings.Contains(err.Error(), "for rank [2] to connect") {
 		t.Errorf("the listener gives up with %v", err)
 	}
-	if err := <-ends; !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("who has come reads %v, want the end", err)
-	}
+	wantEnd("has come")
 }
 
 // TestManyNewcomers: a world of more ranks than strangers are kept is taken in though all

@@ -55,7 +55,9 @@ func TestSlowShardKeepsNobodyWaiting(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("a block of another shard was not read in a minute")
 		close(word)
-		_ = <-others
+		if err := <-others; err != nil {
+			t.Error(err)
+		}
 	}
 	if err := <-first; err != nil {
 		t.Error(err)
