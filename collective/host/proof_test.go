@@ -62,7 +62,9 @@ func TestHalfAWorld(t *testing.T) {
 			ends <- err
 		}()
 	}
-	<-ends
+	if err := <-ends; err == nil {
+		t.Error("who is refused was told something")
+	}
 	cancel(late)
 	if err := <-ended; !errors.Is(err, late) || !strings.Contains(err.Error(), "for rank [2] to connect") {
 		t.Errorf("the listener gives up with %v", err)
