@@ -170,6 +170,7 @@ func (r *recorder) keep(rec loop.Record, s *lastStep) error {
 		Step: rec.Step, Epoch: rec.Epoch, Samples: rec.Samples, Losses: s.losses,
 		SamplesPerS: float64(r.o.settings.Batch) / rec.StepTime.Seconds(),
 		StepMS:      ms(rec.StepTime), DataMS: ms(rec.DataTime), CommMS: ms(rec.CommTime), MemBytes: peakMemory(),
+		Time: float64(time.Now().UnixMilli()) / 1000,
 	})
 }
 

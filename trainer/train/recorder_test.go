@@ -159,15 +159,17 @@ func TestLineOfMetrics(t *testing.T) {
 	}
 	rec := loop.Record{Step: 3, Epoch: 2, Samples: 40, Names: []string{"kl"}, Values: []float64{7},
 		StepTime: 100 * time.Millisecond, DataTime: 20 * time.Millisecond, CommTime: 5 * time.Millisecond}
+	began := float64(time.Now().UnixMilli()) / 1000
 	if err := errors.Join(r.Started(0), r.Stepped(rec), r.Close()); err != nil {
 		t.Fatal(err)
 	}
+	ended := float64(time.Now().UnixMilli()) / 1000
 	lines, err := rundir.ReadMetrics(rundir.Layout(out).MetricsFile())
 	if err != nil || len(lines) != 1 {
 		t.Fatalf("%d lines, %v", len(lines), err)
 	}
-	want := rundir.Record{Step: 3, Epoch: 2, Samples: 40, Losses: map[string]float64{"kl": 7}, SamplesPerS: 100, StepMS: 100, DataMS: 20, CommMS: 5, MemBytes: lines[0].MemBytes}
-	if !reflect.DeepEqual(lines[0], want) || want.MemBytes < 1<<20 {
+	want := rundir.Record{Step: 3, Epoch: 2, Samples: 40, Losses: map[string]float64{"kl": 7}, SamplesPerS: 100, StepMS: 100, DataMS: 20, CommMS: 5, MemBytes: lines[0].MemBytes, Time: lines[0].Time}
+	if !reflect.DeepEqual(lines[0], want) || want.MemBytes < 1<<20 || !(began <= want.Time && want.Time <= ended) {
 		t.Errorf("got %+v, want %+v", lines[0], want)
 	}
 }

@@ -33,6 +33,7 @@ func appendRecord(b []byte, r Record, names []string) ([]byte, []string) {
 	b = appendNumber(append(b, `,"data_ms":`...), r.DataMS)
 	b = appendNumber(append(b, `,"comm_ms":`...), r.CommMS)
 	b = appendInt(b, `,"mem_bytes":`, r.MemBytes)
+	b = appendNumber(append(b, `,"time":`...), r.Time)
 	return append(b, '}'), names
 }
 

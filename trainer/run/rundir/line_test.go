@@ -15,7 +15,7 @@ func slowly(t *testing.T, r Record) string {
 		losses[name] = Number(v)
 	}
 	b, err := json.Marshal(line{&r.Step, r.Epoch, r.Samples, losses,
-		Number(r.SamplesPerS), Number(r.StepMS), Number(r.DataMS), Number(r.CommMS), r.MemBytes})
+		Number(r.SamplesPerS), Number(r.StepMS), Number(r.DataMS), Number(r.CommMS), r.MemBytes, Number(r.Time)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func FuzzRecord(f *testing.F) {
 		f.Add(int64(-1), name, 1.5, "z", 2.5)
 	}
 	f.Fuzz(func(t *testing.T, n int64, a string, v float64, b string, w float64) {
-		r := Record{Step: n, Epoch: n / 3, Samples: -n, Losses: map[string]float64{a: v, b: w}, SamplesPerS: v, StepMS: w, DataMS: v / 3, CommMS: w * 1e9, MemBytes: n}
+		r := Record{Step: n, Epoch: n / 3, Samples: -n, Losses: map[string]float64{a: v, b: w}, SamplesPerS: v, StepMS: w, DataMS: v / 3, CommMS: w * 1e9, MemBytes: n, Time: v + w}
 		got, _ := appendRecord([]byte("kept"), r, []string{"old"})
 		if want := "kept" + slowly(t, r); string(got) != want {
 			t.Errorf("got  %s\nwant %s", got, want)

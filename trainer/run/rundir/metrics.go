@@ -30,6 +30,7 @@ type Record struct {
 	DataMS      float64            // of which waiting for data
 	CommMS      float64            // of which waiting for collectives
 	MemBytes    int64              // memory of rank 0's process
+	Time        float64            // seconds since 1970 at its end; 0 in lines of older programs
 }
 
 // line is a Record as it is written.
@@ -43,6 +44,7 @@ type line struct {
 	DataMS      Number            `json:"data_ms"`
 	CommMS      Number            `json:"comm_ms"`
 	MemBytes    int64             `json:"mem_bytes"`
+	Time        Number            `json:"time"`
 }
 
 // Number is a float64 whose JSON can say NaN and the infinities.
@@ -93,7 +95,7 @@ func (r *Record) UnmarshalJSON(b []byte) error {
 		losses[name] = float64(v)
 	}
 	*r = Record{*l.Step, l.Epoch, l.Samples, losses,
-		float64(l.SamplesPerS), float64(l.StepMS), float64(l.DataMS), float64(l.CommMS), l.MemBytes}
+		float64(l.SamplesPerS), float64(l.StepMS), float64(l.DataMS), float64(l.CommMS), l.MemBytes, float64(l.Time)}
 	return nil
 }
 

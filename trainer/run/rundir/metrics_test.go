@@ -15,7 +15,7 @@ func record(step int64) Record {
 	return Record{
 		Step: step, Epoch: 1, Samples: 64 * (step + 1),
 		Losses:      map[string]float64{"reconstruction": 0.1 * float64(step), "energy": -1e-7},
-		SamplesPerS: 1234.5, StepMS: 10, DataMS: 0.5, CommMS: 1, MemBytes: 1 << 30,
+		SamplesPerS: 1234.5, StepMS: 10, DataMS: 0.5, CommMS: 1, MemBytes: 1 << 30, Time: 1795983947.962,
 	}
 }
 
@@ -54,7 +54,7 @@ func TestMetricsText(t *testing.T) {
 	}
 	closeMetrics(t, m)
 	const want = `{"step":3,"epoch":1,"samples":256,"losses":{"down":"-Inf","energy":-1e-7,"nan":"NaN","reconstruction":0.30000000000000004,"up":"Inf"},` +
-		`"samples_per_s":1234.5,"step_ms":10,"data_ms":0.5,"comm_ms":1,"mem_bytes":1073741824}` + "\n"
+		`"samples_per_s":1234.5,"step_ms":10,"data_ms":0.5,"comm_ms":1,"mem_bytes":1073741824,"time":1795983947.962}` + "\n"
 	if b, err := os.ReadFile(path); err != nil || string(b) != want {
 		t.Errorf("got  %s, %v\nwant %s", b, err, want)
 	}
@@ -283,6 +283,6 @@ func Example() {
 	text, _ := os.ReadFile(d.MetricsFile())
 	fmt.Printf("%s%v", text, err)
 	// Output:
-	// {"step":0,"epoch":0,"samples":64,"losses":{"energy":-0.25},"samples_per_s":0,"step_ms":0,"data_ms":0,"comm_ms":0,"mem_bytes":0}
+	// {"step":0,"epoch":0,"samples":64,"losses":{"energy":-0.25},"samples_per_s":0,"step_ms":0,"data_ms":0,"comm_ms":0,"mem_bytes":0,"time":0}
 	// <nil>
 }
