@@ -34,6 +34,7 @@ func TestEveryImporterFits(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "tar", "a.tar"), tarOf(t, entries...))
 	put(t, filepath.Join(dir, "folder", "a.png"), pngOf(t, plain(20, 28, color.White)))
+	grey := put(t, filepath.Join(dir, "grey.npy"), npyFile("|u1", "(2, 4, 5)", make([]byte, 40)))
 	for _, tt := range []struct {
 		name    string
 		open    func(g Geometry) (*Set, error)
@@ -52,6 +53,8 @@ func TestEveryImporterFits(t *testing.T) {
 		{"wds padded", func(g Geometry) (*Set, error) { return WebDataset(t.Context(), []string{filepath.Join(dir, "tar")}, g) }, Geometry{Pad: 1}, 3, 34, 34},
 		{"celeba padded", func(g Geometry) (*Set, error) { return CelebA(t.Context(), celebaZip(t, "000001.jpg"), "", g) }, Geometry{Crop: data.Square(140), Pad: 10, Size: data.Square(32)}, 3, 32, 32},
 		{"celeba padded to a side", func(g Geometry) (*Set, error) { return CelebA(t.Context(), celebaZip(t, "000001.jpg"), "", g) }, Geometry{Crop: data.Square(28), Pad: 2}, 3, 32, 32},
+		{"arrays padded", func(g Geometry) (*Set, error) { return Arrays(t.Context(), []string{grey}, nil, g) }, Geometry{Pad: 3}, 1, 10, 11},
+		{"arrays resized, in colour", func(g Geometry) (*Set, error) { return Arrays(t.Context(), []string{grey}, nil, g) }, Geometry{Size: data.Square(8), Channels: 3}, 3, 8, 8},
 		{"folder padded", func(g Geometry) (*Set, error) { return Folder(t.Context(), filepath.Join(dir, "folder"), g, 0) }, Geometry{Pad: 3}, 3, 34, 26},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -35,6 +35,7 @@ type defaults struct {
 // settings are the values of all flags.
 type settings struct {
 	src         []string
+	labels      []string
 	partition   string
 	crop        string
 	pad         int

@@ -39,6 +39,7 @@ const help = `mkshards writes a data set as shards, the format that train reads.
   mkshards frey    --src frey_rawface.mat --out shards/frey
   mkshards svhn    --src svhn --out shards/svhn
   mkshards wds     --src tars --size 64 --out shards/mine
+  mkshards npy     --src x.npy --labels y.npy --out shards/mine
   mkshards folder  --src pictures --size 64 --test-percent 10 --out shards/mine
   mkshards text    --src sentences.txt --val 500 --test 500 --out shards/text
   mkshards synth   --size 32 --out shards/synth
@@ -46,10 +47,10 @@ const help = `mkshards writes a data set as shards, the format that train reads.
   mkshards gauss   --modes 8 --sd 0.1 --out shards/ring
 
 With pictures of your own, in a folder or a zip, mkshards folder is all it
-takes. What the others read must be downloaded first; mkshards celeba --help,
-cifar10 --help, mnist --help, frey --help and svhn --help say where it is.
-mkshards synth, checkerboard and gauss need nothing, and train takes these names
-as --data, too.
+takes, and in arrays of NumPy's mkshards npy. What the others read must be
+downloaded first; mkshards celeba --help, cifar10 --help, mnist --help,
+frey --help and svhn --help say where it is. mkshards synth, checkerboard and
+gauss need nothing, and train takes these names as --data, too.
 
   mkshards info   shards/mnist     what a data set is
   mkshards verify shards/mnist     reads every byte and names what is damaged
@@ -96,7 +97,7 @@ func commandNames() []string {
 
 // groups are the flags of all commands as --help shows them.
 var groups = []cliflag.Group{
-	{Title: "The originals", Flags: []string{"src", "partition", "test-percent", "limit", "on-bad", "seed", "train", "val", "test"}},
+	{Title: "The originals", Flags: []string{"src", "labels", "partition", "test-percent", "limit", "on-bad", "seed", "train", "val", "test"}},
 	{Title: "The density", Flags: []string{"cols", "dim", "modes", "radius", "sd"}},
 	{Title: "The samples", Flags: []string{"crop", "size", "pad", "channels", "lowercase", "split-punctuation", "max-length", "buckets"}},
 	{Title: "The vocabulary", Flags: []string{"min-count", "max-words", "vocabulary"}},

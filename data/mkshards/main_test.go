@@ -258,6 +258,8 @@ func TestBadInput(t *testing.T) {
 		{"empty batch", "cifar10 --src " + nothing, 1, "empty, expected records"},
 		{"no batches", "cifar10 --src " + empty, 1, empty + ": no files of the kind"},
 		{"not a batch", "cifar10 --src " + list, 1, list + ": expected a binary batch"},
+		{"no array", "npy --src " + zipFile, 1, zipFile + `: offset 0: "PK, bu", expected "\x93NUMPY", as NumPy's .npy files begin`},
+		{"labels of nothing", "npy --src " + zipFile + " --labels a.npy --labels b.npy", 1, "2 arrays of labels and 1 of pictures, expected one for each"},
 		{"not a tar", "wds --src " + tarFile, 1, tarFile + ": after its first entry: archive/tar: invalid tar header"},
 		{"truncated gz", "wds --src " + gzFile, 1, gzFile + ": gzip header at offset 0"},
 		{"one mnist file", "mnist --src " + onlyImages, 1, "has only one of"},

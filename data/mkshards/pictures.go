@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 
+	"github.com/spf13/pflag"
+
 	"ebtrain/data/importer"
 	"ebtrain/launch/cliflag"
 )
 
 // pictures are the commands whose originals are pictures.
 func pictures() []command {
-	return []command{celeba(), cifar10(), mnist(), frey(), svhn(), webDataset(), folder()}
+	return []command{celeba(), cifar10(), mnist(), frey(), svhn(), webDataset(), arrays(), folder()}
 }
 
 // ofOne opens originals of which --src names one.
@@ -132,6 +134,31 @@ split, all others train.
   mkshards wds --src tars --size 64 --out shards/mine`,
 		open: func(ctx context.Context, s *settings) (*importer.Set, error) {
 			return importer.WebDataset(ctx, s.src, s.geometry)
+		},
+	}
+}
+
+func arrays() command {
+	return command{
+		name: "npy", flags: []string{"src", "crop", "pad", "size"}, need: []string{"src", "out"},
+		own: func(s *settings, fs *pflag.FlagSet) {
+			fs.Lookup("src").Usage = "an array of pictures: a .npy file"
+			fs.StringArrayVar(&s.labels, "labels", nil, "the classes of the pictures in an array: a .npy file, one for each --src")
+			fs.IntVar(&s.channels, "channels", 0, "3 for RGB, 1 for grey, 0 for what the arrays have")
+		},
+		text: `mkshards npy writes pictures from arrays of NumPy's, .npy files of bytes: grey
+ones as (N, H, W), grey or RGB as (N, H, W, C) or (N, C, H, W). --src may be given
+several times; files with "test" or "val" in the name are that split, all others
+train. --labels are whole numbers from 0, one array for each --src, in the same
+order, or none at all. An .npz is a zip of such files: unzip it first.
+
+  mkshards npy --src x_train.npy --labels y_train.npy \
+      --src x_test.npy --labels y_test.npy --out shards/mine
+
+Values from 0 to 1 are saved as bytes with
+numpy.save("x.npy", numpy.uint8(numpy.rint(255 * x))).`,
+		open: func(ctx context.Context, s *settings) (*importer.Set, error) {
+			return importer.Arrays(ctx, s.src, s.labels, s.geometry)
 		},
 	}
 }
