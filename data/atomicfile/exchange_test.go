@@ -49,3 +49,31 @@ func TestReplacedFolderIsAlwaysThere(t *testing.T) {
 		t.Errorf("left %v, want a and b", names)
 	}
 }
+
+// Where folders cannot be exchanged the old one moves out of the way, and is removed.
+func TestReplacedFolderByRenames(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "set")
+	if err := os.Mkdir(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, "old"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFolder(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.Temporary(), "new"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.place(); err != nil {
+		t.Fatal(err)
+	}
+	if names := list(t, path); !slices.Equal(names, []string{"new"}) {
+		t.Errorf("the folder holds %v, want new", names)
+	}
+	if names := list(t, dir); !slices.Equal(names, []string{"set"}) {
+		t.Errorf("left %v, want set", names)
+	}
+}
