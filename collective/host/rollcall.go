@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 	"time"
+	"weak"
 
 	"ebtrain/collective"
 )
@@ -27,8 +28,15 @@ func newRollCall(c *Comm, limit time.Duration) *rollCall {
 	if limit > 0 && !c.peers.topo.leads() { // leaders know more of other hosts
 		r.limit += time.Second
 	}
-	r.timer = time.AfterFunc(math.MaxInt64, r.late)
-	r.timer.Stop() // one that runs keeps the group in memory, also when it is closed
+	// What a timer calls is kept in memory as long as the timer is: a stopped one, too, until
+	// the runtime tidies up, which it need not do for hours. So a group that is closed is not.
+	self := weak.Make(r)
+	r.timer = time.AfterFunc(math.MaxInt64, func() {
+		if r := self.Value(); r != nil {
+			r.late()
+		}
+	})
+	r.timer.Stop()
 	return r
 }
 

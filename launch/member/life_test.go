@@ -33,6 +33,22 @@ func (m *Member) line1(t *testing.T, name string) net.Conn {
 	return nil
 }
 
+// connection is what carries a's messages to and from the launcher called name.
+func (m *Member) connection(t *testing.T, name string) net.Conn {
+	t.Helper()
+	l := m.link(name)
+	for deadline := time.Now().Add(arrives); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		c := l.conn
+		l.mu.Unlock()
+		if c != nil {
+			return c
+		}
+	}
+	t.Fatalf("no connection with %s", name)
+	return nil
+}
+
 // The kernel closes what a launcher has that is killed, and the others are told that it
 // was, once.
 func TestKilled(t *testing.T) {
@@ -42,7 +58,7 @@ func TestKilled(t *testing.T) {
 	if err := a.port.tcp.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []io.Closer{a.link("b").conn, line} {
+	for _, c := range []io.Closer{a.connection(t, "b"), line} {
 		_ = c.Close()
 	}
 	if in := next(t, b); in.From != "a" || !in.Lost || in.How != rendezvous.Killed || in.Alone {
