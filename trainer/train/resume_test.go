@@ -70,6 +70,9 @@ func begun(t *testing.T, out string, more ...string) {
 	if _, err := openData(o); err != nil {
 		t.Fatal(err)
 	}
+	if err := o.openFrom(fs); err != nil {
+		t.Fatal(err)
+	}
 	r, err := newRecorder(o, runInfo{args: args, flags: cliflag.Values(fs)}, 1, "test", io.Discard)
 	if err != nil {
 		t.Fatal(err)

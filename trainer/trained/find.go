@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
 )
@@ -34,6 +36,35 @@ func read(path string, step int64, log *slog.Logger) (from string, s ckpt.State,
 		err = gone
 	}
 	return "", s, nil, err
+}
+
+// Origin is a checkpoint that a new run may begin with.
+type Origin struct {
+	Model   algo.Model
+	Weights []nn.Variable
+	Step    int64
+}
+
+// Find is the newest checkpoint, that looks whole, of the run at path, if step is Newest, or
+// that of step, if there is one. Its tensors are not read.
+func Find(path string, step int64) (*Origin, error) {
+	_, s, model, err := describe(path)
+	if err != nil {
+		return nil, err
+	}
+	specs, err := (&Run{Model: model, Settings: s}).variables()
+	if err != nil {
+		return nil, err
+	}
+	if step == Newest {
+		step, err = ckpt.NewestStep(rundir.Layout(path).Ckpt())
+		if errors.Is(err, ckpt.ErrNone) {
+			err = none(path)
+		}
+	} else {
+		err = has(path, step)
+	}
+	return &Origin{Model: model, Weights: nn.Only(specs, nn.Weight), Step: step}, err
 }
 
 // has reports a checkpoint that the run at path does not have.
