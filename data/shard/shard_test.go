@@ -319,6 +319,24 @@ func TestWhatCannotBeWrittenIsNamed(t *testing.T) {
 	}
 }
 
+// A shard is written when it is full, and whoever adds its last sample is told if it cannot
+// be: an importer need not read the rest.
+func TestFullShardThatCannotBeWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "set")
+	w, err := Create(dir, Options{Schema: tiny, ShardSamples: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lay(t, w.Temporary(), map[string]string{"train": ""})
+	first, second := w.Add(t.Context(), "train", sample(0), 0), w.Add(t.Context(), "train", sample(1), 0)
+	if want := filepath.Join(dir, "train: not a directory"); first != nil || second == nil || second.Error() != want {
+		t.Errorf("the first: %v, the last: %v, want %s", first, second, want)
+	}
+	if err := w.Abort(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A block of 85 pictures of 32×32 that compress a little, as photographs do.
 func BenchmarkReadBlock(b *testing.B) {
 	s := data.Schema{C: 3, H: 32, W: 32, DType: safetensors.U8}
