@@ -30,6 +30,7 @@ const (
 	DataOrderPool       uint16 = 2  // the samples of a pool of blocks; sample = pool
 	DataOrderAll        uint16 = 3  // all blocks
 	DataOrderImport     uint16 = 16 // pictures of a tree of files, once, without a seed; step is 0
+	DataOrderTable      uint16 = 17 // which rows of a table are of which split, once, without a seed; sample and step are the row
 	DataOrderClassifier uint16 = 0  // the pictures that an evaluation's classifier is trained on; step = pass
 )
 
