@@ -215,7 +215,7 @@ func (r *recorder) Announce(line string) error {
 }
 
 // Sampled writes a picture of samples: a grid of pictures, or a scatter plot of
-// points of the plane; or a file of sentences. Points of other spaces are not shown.
+// points of the plane; or a file of sentences, or of the numbers of other points.
 func (r *recorder) Sampled(step int64, samples *exec.Tensor) error {
 	return advised(r.draw(step, samples))
 }
@@ -225,10 +225,11 @@ func (r *recorder) draw(step int64, samples *exec.Tensor) error {
 		_, err := trained.WriteText(r.grid(step), samples, r.takes)
 		return err
 	}
+	table := r.o.settings.Columns
 	if !trained.Drawable(r.takes) {
-		return nil
+		return trained.WriteNumbers(r.grid(step), samples.F32(), trained.ColumnsOf(r.takes, table))
 	}
-	grid, err := trained.Picture(samples, r.takes, 0)
+	grid, err := trained.Picture(samples, r.takes, table, 0)
 	if err != nil {
 		return err
 	}
@@ -244,9 +245,12 @@ func (r *recorder) draw(step int64, samples *exec.Tensor) error {
 }
 
 func (r *recorder) grid(step int64) string {
-	kind := "png"
-	if trained.Sentences(r.takes) {
+	kind := "csv"
+	switch {
+	case trained.Sentences(r.takes):
 		kind = "txt"
+	case trained.Drawable(r.takes):
+		kind = "png"
 	}
 	return filepath.Join(r.dir.Samples(), fmt.Sprintf("step-%08d.%s", step, kind))
 }
