@@ -7,7 +7,7 @@ package philox
 // Subs of Sampling. Where nothing else is said, step is 0 and sample the sample.
 const (
 	SamplingLatents    uint16 = 0 // latents of samples that are drawn; step = transition
-	SamplingUniform    uint16 = 1 // uniform noise whose energy is compared with that of data
+	SamplingUniform    uint16 = 1 // noise whose energy is compared with that of data
 	SamplingSubset     uint16 = 2 // a kernel distance's subset; step = subset, sample = side
 	SamplingPatches    uint16 = 3 // where a sliced distance's patches lie; step = level of the pyramid
 	SamplingDirections uint16 = 4 // and what they are projected on; step = level, sample = direction

@@ -72,16 +72,15 @@ func (d *drawing) draw(ctx context.Context) (drawn, error) {
 	if err != nil {
 		return drawn{}, err
 	}
-	table := d.run.Settings.Columns
 	if trained.Sentences(d.takes) {
 		return drawn{text: x, what: fmt.Sprintf("%d sentences", d.o.n)}, nil
 	}
 	out := drawn{what: fmt.Sprintf("%d samples", d.o.n)}
 	if numbers {
-		out.numbers, out.columns = x.F32(), trained.ColumnsOf(d.takes, table)
+		out.numbers, out.columns = x.F32(), trained.ColumnsOf(d.takes, d.run.Settings.Columns)
 		return out, nil
 	}
-	out.picture, err = trained.Picture(x, d.takes, table, d.o.scale)
+	out.picture, err = trained.Picture(x, d.takes, d.o.scale)
 	return out, err
 }
 

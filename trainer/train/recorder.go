@@ -225,11 +225,10 @@ func (r *recorder) draw(step int64, samples *exec.Tensor) error {
 		_, err := trained.WriteText(r.grid(step), samples, r.takes)
 		return err
 	}
-	table := r.o.settings.Columns
 	if !trained.Drawable(r.takes) {
-		return trained.WriteNumbers(r.grid(step), samples.F32(), trained.ColumnsOf(r.takes, table))
+		return trained.WriteNumbers(r.grid(step), samples.F32(), trained.ColumnsOf(r.takes, r.o.settings.Columns))
 	}
-	grid, err := trained.Picture(samples, r.takes, table, 0)
+	grid, err := trained.Picture(samples, r.takes, 0)
 	if err != nil {
 		return err
 	}

@@ -35,18 +35,6 @@ func ColumnsOf(in algo.Inputs, table []data.Column) []data.Column {
 	return columns
 }
 
-// Original are points (n, d) as their table had them, or would have.
-func Original(x []float32, columns []data.Column) []float32 {
-	if !data.Scaled(columns) {
-		return x
-	}
-	out := make([]float32, len(x))
-	for i, v := range x {
-		out[i] = float32(columns[i%len(columns)].Original(v))
-	}
-	return out
-}
-
 // WriteNumbers writes points (n, d) as numbers into a file, which it replaces, as their table
 // had them: text with a row for each, below the names of the columns where these are more
 // than numbers, or an array of NumPy's of float64, by the end of the file's name.

@@ -66,15 +66,15 @@ func Drawable(in algo.Inputs) bool { return Pictures(in) || Planar(in) }
 
 // Picture is samples (n, C, H, W) of a model as one picture: a grid of them, scale
 // times as large (0 makes them visible), or, of points of the plane, a scatter
-// plot, in the units of their table, if there is one.
-func Picture(t *exec.Tensor, in algo.Inputs, table []data.Column, scale int) (image.Image, error) {
+// plot: of rows of a table in the units of the model, since in their own one axis may be
+// thousands of times as long as the other.
+func Picture(t *exec.Tensor, in algo.Inputs, scale int) (image.Image, error) {
 	switch {
 	case Pictures(in):
 		return picture.Grid(Images(t, in), scale)
 	case Planar(in):
 		const margin = 0.05
-		x := Original(t.F32(), ColumnsOf(in, table))
-		return picture.Scatter(x, "samples", picture.Around(x, margin))
+		return picture.Scatter(t.F32(), "samples", picture.Around(t.F32(), margin))
 	}
 	return nil, fmt.Errorf("points %s have no picture: only pictures and points of 2 values are drawn", size(in))
 }

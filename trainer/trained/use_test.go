@@ -193,7 +193,7 @@ func TestPicture(t *testing.T) {
 	}{{3, 8, 8, true, "pictures"}, {1, 28, 20, true, "pictures"}, {1, 1, 2, true, "points"}, {1, 1, 3, false, "points"}, {1, 2, 1, false, "points"}, {2, 8, 8, false, "points"}} {
 		in := toy.Config{C: tt.c, H: tt.h, W: tt.w}.Takes()
 		x := exec.NewTensor(graph.T(graph.F32, 4, tt.c, tt.h, tt.w))
-		m, err := Picture(x, in, nil, 1)
+		m, err := Picture(x, in, 1)
 		if (err == nil) != tt.drawable || Drawable(in) != tt.drawable || Noun(in) != tt.noun {
 			t.Errorf("%v: %v, %v, %s", in.Shape, err, Drawable(in), Noun(in))
 		}
