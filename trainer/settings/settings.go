@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ebtrain/data"
 	"ebtrain/trainer/algo"
 )
 
@@ -22,7 +23,10 @@ type Settings struct {
 	// that is a flag of the run.
 	DataDigest string `json:"data_digest"`
 	Split      string `json:"split"`
-	Flip       bool   `json:"flip"`
+	// Columns are, of data that are rows of a table, those of their values, whose digest
+	// covers them: so samples can be given back as the table has them.
+	Columns []data.Column `json:"columns,omitempty"`
+	Flip    bool          `json:"flip"`
 
 	// ShuffleMemory is the MiB that decide how many samples are mixed with each
 	// other; 0 is loader's own choice.

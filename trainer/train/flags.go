@@ -86,7 +86,7 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	fs.Int64Var(&o.ckptEvery, "ckpt-every", 100, "steps between checkpoints; 0 only at the end")
 	fs.IntVar(&o.ckptKeep, "ckpt-keep", 3, "newest checkpoints that are kept; 0 keeps all")
 	fs.Int64Var(&o.sampleEvery, "sample-every", defaultSampleEvery, "steps between sample grids; 0 only at the end, as it is without this flag where a sample takes many transitions")
-	fs.IntVar(&o.samples, "samples", 64, "pictures in a sample grid; 0 makes none")
+	fs.IntVar(&o.samples, "samples", 64, "samples in a grid of pictures, a plot of points of the plane, or a file of sentences or of other points' numbers; 0 makes none")
 	fs.Int64Var(&o.checkEvery, "check-every", 100, "steps between comparisons of all ranks' weights; 0 only at the end")
 	fs.Int64Var(&o.profile, "profile", -1, "number of a step, from 0 as in metrics.jsonl (20 is step 21/100 of the console), of which a trace of all ranks' ops, waits and collectives is written into --out, to be opened in ui.perfetto.dev; -1 is none")
 	fs.BoolVar(&o.verify, verifyFlag, false, "train nothing: verify in float64 that the gradient through the unrolled lower level is that of one process on the whole batch, and its finite differences; exit 1 if not (bi-level methods)")

@@ -220,7 +220,7 @@ func (r *recorder) Announce(line string) error {
 }
 
 // Sampled writes a picture of samples: a grid of pictures, or a scatter plot of
-// points of the plane; or a file of sentences. Points of other spaces are not shown.
+// points of the plane; or a file of sentences, or of the numbers of other points.
 func (r *recorder) Sampled(step int64, samples *exec.Tensor) error {
 	return advised(r.draw(step, samples))
 }
@@ -231,7 +231,7 @@ func (r *recorder) draw(step int64, samples *exec.Tensor) error {
 		return err
 	}
 	if !trained.Drawable(r.takes) {
-		return nil
+		return trained.WriteNumbers(r.grid(step), samples.F32(), trained.ColumnsOf(r.takes, r.o.settings.Columns))
 	}
 	grid, err := trained.Picture(samples, r.takes, 0)
 	if err != nil {
@@ -249,9 +249,12 @@ func (r *recorder) draw(step int64, samples *exec.Tensor) error {
 }
 
 func (r *recorder) grid(step int64) string {
-	kind := "png"
-	if trained.Sentences(r.takes) {
+	kind := "csv"
+	switch {
+	case trained.Sentences(r.takes):
 		kind = "txt"
+	case trained.Drawable(r.takes):
+		kind = "png"
 	}
 	return filepath.Join(r.dir.Samples(), fmt.Sprintf("step-%08d.%s", step, kind))
 }

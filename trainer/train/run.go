@@ -121,7 +121,7 @@ func openData(o *options) (data.Source, error) {
 	if err := o.checkShuffle(src); err != nil {
 		return nil, err
 	}
-	o.settings.DataDigest = src.Digest()
+	o.settings.DataDigest, o.settings.Columns = src.Digest(), src.Schema().Columns
 	return src, nil
 }
 
