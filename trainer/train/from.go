@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/pflag"
 
+	"ebtrain/data"
 	"ebtrain/ddp/graph"
 	"ebtrain/launch/cliflag"
-	"ebtrain/trainer/algo"
 	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/ckpt"
@@ -63,16 +62,16 @@ func (o *options) checkFrom() error {
 	return nil
 }
 
-// openFrom finds the weights that a new run begins with: settings name them, and the
-// checkpoint is noted in --from-step, so that ranks compare it and a run that is ended
-// before its first checkpoint begins with it again. A run that goes on has all that.
-func (o *options) openFrom(fs *pflag.FlagSet) error {
+// openFrom finds the weights that a new run begins with, on data of schema s: settings name
+// them, and the checkpoint is noted in --from-step, so that ranks compare it and a run that
+// is ended before its first checkpoint begins with it again. A run that goes on has all that.
+func (o *options) openFrom(fs *pflag.FlagSet, s data.Schema) error {
 	if o.from == "" || o.was != nil {
 		return nil
 	}
 	origin, err := trained.Find(o.from, o.fromStep)
 	if err == nil {
-		err = o.checkWords(origin.Model)
+		err = origin.Fits(o.data, s)
 	}
 	if err == nil {
 		err = o.checkWeights(origin.Weights)
@@ -84,16 +83,6 @@ func (o *options) openFrom(fs *pflag.FlagSet) error {
 		return fmt.Errorf("--from: %w", err)
 	}
 	return fs.Lookup("from-step").Value.Set(fmt.Sprint(origin.Step))
-}
-
-// checkWords reports a model of sentences whose words are others than those of the data.
-func (o *options) checkWords(was algo.Model) error {
-	own, theirs := o.model.Model().Takes().Words, was.Takes().Words
-	if slices.Equal(own, theirs) {
-		return nil
-	}
-	return cliflag.Usage("%s was trained with another vocabulary (%d words) than that of --data %s (%d): make shards of its words with mkshards text --vocabulary, the vocabulary.txt of the data that it was trained on",
-		o.from, len(theirs), o.data, len(own))
 }
 
 // checkWeights reports the first weight of the model that is not among theirs, before
