@@ -66,6 +66,34 @@ func TestCIFARBinary(t *testing.T) {
 	}
 }
 
+// Of stored pictures, too, each plane is made of its own colour, and grey of all.
+func TestStoredColours(t *testing.T) {
+	record := []byte{3}
+	for _, v := range []byte{10, 100, 200} { // red, green, blue
+		record = append(record, bytes.Repeat([]byte{v}, cifarSide*cifarSide)...)
+	}
+	path := put(t, filepath.Join(t.TempDir(), "data_batch_1.bin"), record)
+	for want, g := range map[string]Geometry{
+		"3×8×8 U8": {Size: data.Square(8)}, "3×20×20 U8": {Crop: data.Square(20)}, "1×32×32 U8": {Channels: 1},
+	} {
+		s, err := CIFAR10(t.Context(), []string{path}, g)
+		out, _ := imported(t, s, err, Options{})
+		schema, b := load(t, out, "train")
+		if schema.String() != want || b.Labels[0] != 3 {
+			t.Errorf("%v of label %d, want %s", schema, b.Labels[0], want)
+		}
+		for i, v := range b.Values {
+			colour := []byte{10, 100, 200}[i*schema.C/len(b.Values)]
+			if schema.C == 1 {
+				colour = 84 // 0.299·10 + 0.587·100 + 0.114·200 = 84.49
+			}
+			if v != colour {
+				t.Fatalf("%s: value %d is %d, want %d", want, i, v, colour)
+			}
+		}
+	}
+}
+
 // CIFAR-100 has two labels a record: read as CIFAR-10 its pictures are noise, and --on-bad skip
 // would keep those whose label is of ten.
 func TestCIFAR100(t *testing.T) {
