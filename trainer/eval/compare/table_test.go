@@ -200,6 +200,15 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// The more pictures, the fewer patches of each.
+func TestPatches(t *testing.T) {
+	for n, want := range map[int]int{1: 128, 256: 128, 257: 127, 5000: 6, 1 << 20: 1} {
+		if got := patches(n); got != want {
+			t.Errorf("%d patches of each of %d pictures, want %d", got, n, want)
+		}
+	}
+}
+
 // The sliced Wasserstein distance is the mean over levels, here two of which the finer
 // is farther, of as many pictures as both sides have.
 func TestSlicedIsOfAllLevels(t *testing.T) {
