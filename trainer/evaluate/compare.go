@@ -35,7 +35,7 @@ func (e *evaluation) lacksComparison(name string) string {
 	case e.trained != nil && lacksSamples(e) != "":
 		return lacksSamples(e)
 	case trained.Sentences(e.takes):
-		return "its samples are sentences"
+		return "its samples are neither pictures nor points"
 	case name == compare.IS && !trained.Pictures(e.takes):
 		return "it is of pictures, and its samples are points"
 	case trained.Pictures(e.takes) && sizeOf(e.takes).Validate() != nil:

@@ -181,7 +181,7 @@ func TestFluencyLacks(t *testing.T) {
 	if len(c.Rows) != 1 || c.Rows[0].Floor != nil || c.Sizes[setNormal] != 0 || !strings.Contains(strings.Join(c.Notes, "\n"), "there is no floor: --split train") {
 		t.Errorf("%+v", c)
 	}
-	if said := strings.Join(r.Lacking, ""); !strings.Contains(said, "--measures kid of runs/a, a run of --algo lebm: its samples are no pictures") {
+	if said := strings.Join(r.Lacking, ""); !strings.Contains(said, "--measures kid of runs/a, a run of --algo lebm: its samples are neither pictures nor points") {
 		t.Error(said)
 	}
 	pictures := probing(t)
