@@ -40,6 +40,10 @@ type Settings struct {
 	// sampling are always float32.
 	Precision string `json:"precision,omitempty"`
 
+	// From names the weights that the run begins with, if they are another run's, as
+	// ckpt.LearnedDigest does.
+	From string `json:"from,omitempty"`
+
 	// BiDVL is Model, and Data is where the data lay, in runs begun when those
 	// were their places. They are kept because the digest of such a run covers
 	// them; Data means nothing else.

@@ -127,6 +127,11 @@ func (r *recorder) start(step int64) (err error) {
 			return err
 		}
 	}
+	if step == 0 && r.o.from != "" {
+		if _, err := fmt.Fprintf(r.show, "--from: the weights are those of %s after %d steps\n", r.o.from, r.o.fromStep); err != nil {
+			return err
+		}
+	}
 	_, err = fmt.Fprintf(r.show, "%s on %s, %s, batch %d, %s, into %s\n", r.o.settings.Algo, r.device, r.info.pictures, r.o.settings.Batch, plan(step, r.o.steps), r.o.out)
 	return err
 }
