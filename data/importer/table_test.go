@@ -322,10 +322,13 @@ func TestTableChanges(t *testing.T) {
 	}
 }
 
-// endless is a row that nothing ends.
+// endless is a row that nothing ends, or for long.
 type endless struct{ read int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
+	if e.read > 4*maxRowBytes {
+		return 0, io.EOF
+	}
 	for i := range p {
 		p[i] = '"'
 		if e.read+int64(i) > 0 {
