@@ -90,6 +90,9 @@ func openArray(ctx context.Context, path string, g Geometry) (array, error) {
 
 // lies finds out how pictures lie in an array.
 func (a *array) lies(h npy, g Geometry) error {
+	if len(h.shape) == 2 {
+		return fmt.Errorf("the shape %s, expected (N, H, W), or (N, H, W, C) or (N, C, H, W) with 1 or 3 channels: reshape it, or, if rows are no pictures, take mkshards table", h.text())
+	}
 	if h.width() != 1 || h.kind[1] != 'u' {
 		return fmt.Errorf("values of the kind %q, expected bytes (uint8): save numpy.uint8(numpy.rint(255 * x)) of values from 0 to 1", h.kind)
 	}

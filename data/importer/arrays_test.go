@@ -156,6 +156,7 @@ func TestArraysBad(t *testing.T) {
 		{"signed", npyFile("|i1", "(2, 4, 5)", make([]byte, 40)), nil, `values of the kind "|i1", expected bytes`},
 		{"no kind", npyFile("", "(2, 4, 5)", make([]byte, 40)), nil, `values of the kind "", expected bytes`},
 		{"flat", npyFile("|u1", "(2, 20)", make([]byte, 40)), nil, "the shape (2, 20), expected (N, H, W), or (N, H, W, C) or (N, C, H, W) with 1 or 3 channels"},
+		{"rows of numbers", npyFile("<f4", "(5, 2)", make([]byte, 40)), nil, "reshape it, or, if rows are no pictures, take mkshards table"},
 		{"transparent", npyFile("|u1", "(2, 4, 5, 4)", make([]byte, 160)), nil, "the shape (2, 4, 5, 4), expected"},
 		{"either", npyFile("|u1", "(2, 3, 5, 3)", make([]byte, 90)), nil, "the shape (2, 3, 5, 3), which may be"},
 		{"high", npyFile("|u1", "(2, 20000, 1)", nil), nil, "pictures of 20000×1, expected sides of at most 16384"},

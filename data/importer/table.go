@@ -137,7 +137,7 @@ func (t *table) open(ctx context.Context) (first sheet, err error) {
 		}
 	}
 	if len(t.sheets["train"]) == 0 && t.Like == nil {
-		return first, fmt.Errorf("%s: is no part of the split train by its name, and neither is any other file: give one that is, or rows of a table that the columns are --like", first.path)
+		return first, fmt.Errorf("%s: is the split %s by its name, and no file is for training: rename it or give one that is, or say which data the rows are --like", first.path, namedFor(first.path))
 	}
 	return first, nil
 }

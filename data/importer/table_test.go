@@ -257,7 +257,7 @@ func TestTableBad(t *testing.T) {
 		{"twice", "a.csv", "a,b\n1,2\n", TableOptions{Columns: []string{"a", "0"}}, ": --columns 0: that column is named twice"},
 		{"none left", "a.csv", "a,b\n1,2\n", TableOptions{LeaveOut: []string{"a"}, Label: "b"}, ": no column is left for values, of a, b (2)"},
 		{"few rows", "a.csv", "1,2\n3,4\n", TableOptions{TestPercent: 10}, "--test-percent 10 of the rows, 2 in all, are none for the split test"},
-		{"test alone", "a-test.csv", "1,2\n3,4\n", TableOptions{}, ": is no part of the split train by its name"},
+		{"test alone", "a-test.csv", "1,2\n3,4\n", TableOptions{}, ": is the split test by its name, and no file is for training: rename it"},
 		{"no class", "a.csv", "1,x\n3,\n", TableOptions{Label: "1"}, `: line 2: column "1", of the classes, has no value, only ""`},
 		{"pictures", "a.npy", string(npyFile("<f8", "(1, 2, 2)", doubles(1, 2, 3, 4))), TableOptions{}, ": the shape (1, 2, 2), expected (N, d), rows of d numbers"},
 		{"half", "a.npy", string(npyFile("<f2", "(1, 2)", []byte{0, 0, 0, 0})), TableOptions{}, `: values of the kind "<f2", expected numbers of 32 or 64 bits`},
@@ -322,10 +322,13 @@ func TestTableChanges(t *testing.T) {
 	}
 }
 
-// endless is a row that nothing ends.
+// endless is a row that nothing ends, or for long.
 type endless struct{ read int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
+	if e.read > 4*maxRowBytes {
+		return 0, io.EOF
+	}
 	for i := range p {
 		p[i] = '"'
 		if e.read+int64(i) > 0 {

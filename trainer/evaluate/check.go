@@ -71,15 +71,16 @@ func (o options) checkRanges() error {
 	return nil
 }
 
-// checkFrechet reports fewer samples than a Fréchet distance wants, if one is asked for.
-func (o options) checkFrechet() error {
+// checkFrechet reports fewer samples than the least that a Fréchet distance wants, if one is
+// asked for.
+func (o options) checkFrechet(least int) error {
 	switch {
 	case !o.asks(compare.Frechet):
 		return nil
-	case o.samples < compare.LeastFrechet:
-		return cliflag.Usage("--samples %d: a Fréchet distance wants at least %d, with fewer it says more of their number than of them", o.samples, compare.LeastFrechet)
-	case o.reference > 0 && o.reference < compare.LeastFrechet:
-		return cliflag.Usage("--reference %d: a Fréchet distance wants at least %d", o.reference, compare.LeastFrechet)
+	case o.samples < least:
+		return cliflag.Usage("--samples %d: a Fréchet distance wants at least %d, with fewer it says more of their number than of them", o.samples, least)
+	case o.reference > 0 && o.reference < least:
+		return cliflag.Usage("--reference %d: a Fréchet distance wants at least %d", o.reference, least)
 	}
 	return nil
 }

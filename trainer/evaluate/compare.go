@@ -34,17 +34,19 @@ func (e *evaluation) lacksComparison(name string) string {
 	switch {
 	case e.trained != nil && lacksSamples(e) != "":
 		return lacksSamples(e)
-	case !trained.Pictures(e.takes):
-		return "its samples are no pictures"
-	case sizeOf(e.takes).Validate() != nil:
+	case trained.Sentences(e.takes):
+		return "its samples are neither pictures nor points"
+	case name == compare.IS && !trained.Pictures(e.takes):
+		return "it is of pictures, and its samples are points"
+	case trained.Pictures(e.takes) && sizeOf(e.takes).Validate() != nil:
 		return sizeOf(e.takes).Validate().Error()
 	case name == compare.IS && e.told == nil && e.published == nil:
 		return "it is of a classifier, and neither --classifier nor --inception is given"
 	case name != compare.Frechet:
 		return ""
 	}
-	if n, err := e.size(e.o.data, e.trainSplit()); err != nil || n < compare.LeastFrechet {
-		return tooFew(e.o.data+"/"+e.trainSplit(), n, err)
+	if n, err := e.size(e.o.data, e.trainSplit()); err != nil || n < int64(e.leastFrechet()) {
+		return e.tooFew(e.o.data+"/"+e.trainSplit(), n, err)
 	}
 	if e.trained != nil {
 		return ""
@@ -53,23 +55,42 @@ func (e *evaluation) lacksComparison(name string) string {
 	if err != nil {
 		return err.Error()
 	}
-	if n, err := e.size(e.o.samplesFrom, split); err != nil || n < compare.LeastFrechet {
-		return tooFew(e.o.samplesFrom+"/"+split, n, err)
+	if n, err := e.size(e.o.samplesFrom, split); err != nil || n < int64(e.leastFrechet()) {
+		return e.tooFew(e.o.samplesFrom+"/"+split, n, err)
 	}
 	return ""
 }
 
-func tooFew(of string, n int64, err error) string {
+// leastFrechet is how many samples a Fréchet distance wants.
+func (e *evaluation) leastFrechet() int {
+	if trained.Points(e.takes) {
+		return compare.LeastFrechetOf(sizeOf(e.takes))
+	}
+	return compare.LeastFrechet
+}
+
+func (e *evaluation) tooFew(of string, n int64, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%s holds %d pictures, and a Fréchet distance wants at least %d", of, n, compare.LeastFrechet)
+	return fmt.Sprintf("%s holds %d %s, and a Fréchet distance wants at least %d", of, n, trained.Noun(e.takes), e.leastFrechet())
+}
+
+// ofPictures reports a network of pictures, which a flag names, where there are none.
+func (e *evaluation) ofPictures(flag string) error {
+	if trained.Pictures(e.takes) {
+		return nil
+	}
+	return fmt.Errorf("--%s is a network for pictures, and %s has %s: leave it out", flag, e.what(), trained.Noun(e.takes))
 }
 
 // openClassifier reads --classifier, if there is one.
 func (e *evaluation) openClassifier() error {
 	if e.o.classifier == "" {
 		return nil
+	}
+	if err := e.ofPictures("classifier"); err != nil {
+		return err
 	}
 	src, err := e.open(e.o.data, e.trainSplit())
 	if err != nil {
@@ -87,6 +108,9 @@ func (e *evaluation) openClassifier() error {
 func (e *evaluation) openInception() error {
 	if e.o.inception == "" {
 		return nil
+	}
+	if err := e.ofPictures("inception"); err != nil {
+		return err
 	}
 	n, err := inception.Load(e.o.inception, sizeOf(e.takes))
 	if err != nil {
@@ -118,7 +142,9 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 	defer func() { err = errors.Join(err, j.Close()) }()
 	c := e.newComparison(reference.n)
 	asMany := e.noMoreThan(reference.n)
-	c.Networks = feature.Ensemble
+	if trained.Pictures(e.takes) {
+		c.Networks = feature.Ensemble
+	}
 	for _, name := range setNames() {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -148,8 +174,11 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 		c.Notes = append(c.Notes, notes...)
 		compared++
 	}
-	c.fewer(e.o)
+	c.fewer(e.o, e.leastFrechet())
 	c.judge()
+	if trained.Points(e.takes) {
+		c.ofPoints()
+	}
 	r.Quality = c
 	return nil
 }
@@ -223,6 +252,16 @@ func (e *evaluation) newComparison(n int) *comparison {
 	return &comparison{Reference: n, Of: e.o.data + "/" + e.trainSplit(), Sizes: map[string]int{}}
 }
 
+// ofPoints has titles and notes speak of points.
+func (c *comparison) ofPoints() {
+	for i, row := range c.Rows {
+		c.Rows[i].Title = strings.ReplaceAll(row.Title, "picture", "point")
+	}
+	for i, note := range c.Notes {
+		c.Notes[i] = strings.ReplaceAll(note, "picture", "point")
+	}
+}
+
 // sets are those of a comparison.
 func (c *comparison) sets() (names []string) {
 	for _, name := range setNames() {
@@ -281,7 +320,7 @@ func (c *comparison) judge() {
 
 // fewer leaves the floor out of the verdict of rows that depend on the number of pictures, if
 // it holds fewer than the sets beside it, and says so.
-func (c *comparison) fewer(o options) {
+func (c *comparison) fewer(o options, leastFrechet int) {
 	floor, others := c.Sizes[setFloor], c.Sizes[setNoise]
 	var titles []string
 	for _, r := range compare.Rows() {
@@ -292,15 +331,15 @@ func (c *comparison) fewer(o options) {
 	}
 	if len(titles) > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("the floor has %d pictures and the sets beside it %d: it is in no verdict of %s, which depend on their number: give %s",
-			floor, others, strings.Join(titles, "; "), o.ofFewer(floor)))
+			floor, others, strings.Join(titles, "; "), o.ofFewer(floor, leastFrechet)))
 	}
 }
 
 // ofFewer are the flags that measure the same of n samples, but for a Fréchet distance, if they are
 // too few for that.
-func (o options) ofFewer(n int) string {
+func (o options) ofFewer(n, leastFrechet int) string {
 	flags := fmt.Sprintf("--samples %d", n)
-	if n < compare.LeastFrechet && o.asks(compare.Frechet) {
+	if n < leastFrechet && o.asks(compare.Frechet) {
 		rest := slices.DeleteFunc(strings.Split(o.measures, ","), func(name string) bool { return name == compare.Frechet })
 		flags += " --measures " + strings.Join(rest, ",")
 	}

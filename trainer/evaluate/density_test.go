@@ -277,7 +277,7 @@ func TestChosen(t *testing.T) {
 		{"all,ll", "", "energy ll density", ""},
 		{"rmse", "", "--measures rmse of runs/a, a run of --algo toy: its models give no reconstructions", ""},
 		{"ll,fisher", "", "ll", "--algo toy: its models do not have the Fisher divergence in closed form"},
-		{"rmse,kid", "", "its models give no reconstructions; --measures kid of runs/a, a run of --algo toy: its samples are no pictures", ""},
+		{"rmse,is", "", "its models give no reconstructions; --measures is of runs/a, a run of --algo toy: it is of pictures, and its samples are points", ""},
 		{"density", noPicture, "it is a picture, and --picture is none", ""},
 		{"probe", "", "--measures probe of runs/a, a run of --algo toy: checkerboard:test=300 has no classes", ""},
 		{"all,probe", "", "energy ll density", "has no classes"},

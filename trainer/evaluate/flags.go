@@ -62,6 +62,10 @@ named:
   neighbours  the median distance to the nearest training picture
   is          the inception score, by a --classifier and by --inception
 
+Points, such as the rows of a table, are compared by all of these but is: by their
+values, in units of the standard deviations of training ones, beside points
+whose columns know nothing of each other: noise, of each column's mean and
+deviation, and shuffled, the columns of training points, each in another order.
 Samples are drawn as the method does, by the deep models of bism and vages
 together with their latents. With --given each has the latents of a random
 training picture, which is what the papers of these two report. Weights are as
@@ -79,7 +83,8 @@ named:
   evaluate --run runs/cifar --measures frechet,is --classifier cifar.safetensors
 
 Pictures of any other program are judged without a model: make them a data set
-with mkshards folder, and name it with --samples-from:
+with mkshards folder, points with mkshards table --like the data, and name it
+with --samples-from:
 
   evaluate --samples-from shards/theirs --data shards/cifar10 --measures kid
 
@@ -174,11 +179,6 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	if err := o.checkRanges(); err != nil {
 		return o, err
 	}
-	if !o.byKind {
-		if err := o.checkFrechet(); err != nil {
-			return o, err
-		}
-	}
 	if err := o.checkUses(); err != nil {
 		return o, err
 	}
@@ -198,7 +198,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.IntVar(&o.aisChains, "ais-chains", 2000, "annealed importance sampling: chains")
 	fs.IntVar(&o.aisSteps, "ais-steps", 2000, "annealed importance sampling: steps of each chain")
 	fs.Int64Var(&o.probeLimit, "probe-limit", 10_000, "samples that the probe is trained on, chosen by --seed; 0 is all")
-	fs.IntVar(&o.samples, "samples", 5000, "pictures, or sentences, of each set that is compared, no more than there are training ones; a Fréchet distance wants 2048")
+	fs.IntVar(&o.samples, "samples", 5000, "pictures, or sentences, of each set that is compared, no more than there are training ones; a Fréchet distance wants 2048, of few points' values 100")
 	fs.IntVar(&o.reference, "reference", 10_000, "training pictures to compare with, chosen by --seed; 0 is all")
 	fs.StringVar(&o.stats, "stats", "batch", "batch norm's statistics when samples are drawn, --batch at a time, also for energy: batch (as the released code samples) or running")
 	fs.BoolVar(&o.latents, "given", false, "draw pictures with given latents, as sample --given: posterior means of random pictures of the split that was trained on, chosen by --seed, in place of the model's own")

@@ -181,7 +181,7 @@ func TestFluencyLacks(t *testing.T) {
 	if len(c.Rows) != 1 || c.Rows[0].Floor != nil || c.Sizes[setNormal] != 0 || !strings.Contains(strings.Join(c.Notes, "\n"), "there is no floor: --split train") {
 		t.Errorf("%+v", c)
 	}
-	if said := strings.Join(r.Lacking, ""); !strings.Contains(said, "--measures kid of runs/a, a run of --algo lebm: its samples are no pictures") {
+	if said := strings.Join(r.Lacking, ""); !strings.Contains(said, "--measures kid of runs/a, a run of --algo lebm: its samples are neither pictures nor points") {
 		t.Error(said)
 	}
 	pictures := probing(t)
@@ -240,6 +240,11 @@ func TestMeasuresByKind(t *testing.T) {
 		{prose(t), "--samples 1000", "forward,reverse", ""},
 		{prose(t), "--measures kid", "kid", ""},
 		{"synth:size=8,train=9", "", "frechet,kid,swd,prdc", ""},
+		{"gauss:dim=3,train=900", "--samples 100", "frechet,kid,swd,prdc", ""},
+		{"gauss:dim=3,train=900", "--samples 99", "", "--samples 99: a Fréchet distance wants at least 100"},
+		{"gauss:dim=30,train=900", "--measures kid,frechet --samples 200", "", "--samples 200: a Fréchet distance wants at least 300"},
+		{"synth:size=8,train=9", "--measures kid,frechet --samples 1000", "", "--samples 1000: a Fréchet distance wants at least 2048"},
+		{"synth:size=8,train=9", "--measures frechet --reference 1000", "", "--reference 1000: a Fréchet distance wants at least 2048"},
 		{"synth:size=8,train=9", "--samples 1000", "", "--samples 1000: a Fréchet distance wants at least 2048"},
 	} {
 		o, err := parse(append([]string{"--samples-from", tt.data, "--data", tt.data}, strings.Fields(tt.flags)...), io.Discard)

@@ -58,7 +58,10 @@ func (e *evaluation) open(name, split string) (data.Source, error) {
 		return src, nil
 	}
 	if s := src.Schema(); graph.D(s.C, s.H, s.W) != e.takes.Shape {
-		return nil, fmt.Errorf("%s holds %s, and --data %s pictures of %v", name, s, e.o.data, sizeOf(e.takes))
+		return nil, fmt.Errorf("%s holds %s, and --data %s %s of %v", name, s, e.o.data, trained.Noun(e.takes), sizeOf(e.takes))
+	}
+	if columns := src.Schema().Columns; columns != nil && e.columns != nil && !slices.Equal(columns, e.columns) {
+		return nil, fmt.Errorf("%s holds rows of a table whose columns, or their scale, are others than those of --data %s: make them with mkshards table --like, that data", name, e.o.data)
 	}
 	return src, nil
 }

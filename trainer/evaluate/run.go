@@ -26,10 +26,11 @@ import (
 type evaluation struct {
 	o       options
 	backend exec.Backend
-	threads int          // of this rank
-	ranks   int          // on this machine
-	trained *trained.Run // nil: samples are judged that no model of ours made
-	takes   algo.Inputs  // of the model
+	threads int           // of this rank
+	ranks   int           // on this machine
+	trained *trained.Run  // nil: samples are judged that no model of ours made
+	takes   algo.Inputs   // of the model
+	columns []data.Column // of --data, where there is no model; nil of what is no table
 	show    *progressbar.Phases
 	reckon  reckoning       // of what is shown
 	picture string          // file of the picture that is made; "" for none
@@ -141,13 +142,21 @@ func (e *evaluation) do(ctx context.Context, stdout io.Writer) error {
 
 // load reads the model, if there is one, and says what its samples are.
 func (e *evaluation) load() error {
+	if err := e.loadModel(); err != nil {
+		return err
+	}
+	return e.o.checkFrechet(e.leastFrechet())
+}
+
+func (e *evaluation) loadModel() error {
 	if e.o.run == "" {
 		src, err := dataset.Open(e.o.data, e.trainSplit())
 		if err != nil {
 			return err
 		}
-		e.takes = trained.Of(src.Schema())
-		return e.chooseByKind()
+		e.takes, e.columns = trained.Of(src.Schema()), src.Schema().Columns
+		e.chooseByKind()
+		return nil
 	}
 	run, err := trained.Load(e.o.run, e.o.step, e.backend, e.log)
 	if err != nil {
@@ -163,15 +172,14 @@ func (e *evaluation) load() error {
 
 // chooseByKind chooses the measures of --samples-from, where none are named, by what the data
 // beside it hold.
-func (e *evaluation) chooseByKind() error {
-	if !e.o.byKind {
-		return nil
-	}
-	e.o.measures = ofTheirPictures
-	if trained.Sentences(e.takes) {
+func (e *evaluation) chooseByKind() {
+	switch {
+	case !e.o.byKind:
+	case trained.Sentences(e.takes):
 		e.o.measures = ofTheirSentences
+	default:
+		e.o.measures = ofTheirPictures
 	}
-	return e.o.checkFrechet()
 }
 
 // agree compares what is measured, and by what, with the other ranks': the digests of all

@@ -40,8 +40,11 @@ func setNames() []string {
 	return []string{setSamples, setNormal, setFloor, setNoise, setBlurred, setOneClass, setUnigram, setShuffled, setTen, setCopies}
 }
 
-// sizeOf is the size of the pictures.
+// sizeOf is the size of the pictures, or of points, vectors whatever their shape.
 func sizeOf(in algo.Inputs) feature.Size {
+	if trained.Points(in) {
+		return feature.Size{C: 1, H: 1, W: in.Shape.Len()}
+	}
 	return feature.Size{C: in.Shape.At(0), H: in.Shape.At(1), W: in.Shape.At(2)}
 }
 
@@ -211,9 +214,15 @@ func (e *evaluation) makers() map[string]maker {
 			return p.Set, "", err
 		},
 		setNoise: func(_ context.Context, p pictures) (compare.Set, string, error) {
-			return compare.Set{Name: setNoise, X: control.Noise(few(p), sizeOf(e.takes), e.o.seed)}, "", nil
+			if size := sizeOf(e.takes); !size.Vector() {
+				return compare.Set{Name: setNoise, X: control.Noise(few(p), size, e.o.seed)}, "", nil
+			}
+			return compare.Set{Name: setNoise, X: control.NormalPoints(p.X, few(p), e.takes.Shape.Len(), e.o.seed)}, "", nil
 		},
 		setBlurred: func(_ context.Context, p pictures) (compare.Set, string, error) {
+			if sizeOf(e.takes).Vector() {
+				return compare.Set{}, "", nil // there is no such thing
+			}
 			return compare.Set{Name: setBlurred, X: control.Blurred(p.first("", few(p)).X, sizeOf(e.takes))}, "", nil
 		},
 		setOneClass: func(_ context.Context, p pictures) (compare.Set, string, error) {
@@ -233,7 +242,14 @@ func (e *evaluation) makers() map[string]maker {
 			return s, note, nil
 		},
 		setShuffled: func(_ context.Context, p pictures) (compare.Set, string, error) {
-			return compare.Set{Name: setShuffled, X: control.Shuffled(p.first("", few(p)).X, sizeOf(e.takes), e.o.seed)}, "", nil
+			size, x := sizeOf(e.takes), p.first("", few(p)).X
+			switch {
+			case !size.Vector():
+				return compare.Set{Name: setShuffled, X: control.Shuffled(x, size, e.o.seed)}, "", nil
+			case size.Len() == 1:
+				return compare.Set{}, "", nil // it would be the same points
+			}
+			return compare.Set{Name: setShuffled, X: control.ShuffledColumns(x, size.Len(), e.o.seed)}, "", nil
 		},
 		setCopies: func(_ context.Context, p pictures) (compare.Set, string, error) {
 			return p.first(setCopies, few(p)), "", nil

@@ -200,7 +200,7 @@ func TestBadSets(t *testing.T) {
 	if _, err := New(t.Context(), Config{Size: size, Measures: []string{Frechet}}, Set{X: few.X}); err == nil || !strings.Contains(err.Error(), "the reference holds 20 pictures") {
 		t.Errorf("%v", err)
 	}
-	if _, err := New(t.Context(), Config{Size: feature.Size{C: 1, H: 1, W: 2}}, Set{}); err == nil || !strings.Contains(err.Error(), "sides of at least 8") {
+	if _, err := New(t.Context(), Config{Size: feature.Size{C: 1, H: 2, W: 7}}, Set{}); err == nil || !strings.Contains(err.Error(), "sides of at least 8") {
 		t.Errorf("%v", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -18,7 +17,21 @@ import (
 // of their number than of them.
 const LeastFrechet = 2048
 
-// Config is how sets are judged.
+// leastPoints is LeastFrechet of points of few values.
+const leastPoints = 100
+
+// LeastFrechetOf is how many samples of a size a Fréchet distance wants. That of points is of
+// their values alone, not of hundreds of features: ten for each are enough.
+func LeastFrechetOf(s feature.Size) int {
+	if s.Vector() {
+		return min(LeastFrechet, max(leastPoints, 10*s.Len()))
+	}
+	return LeastFrechet
+}
+
+// Config is how sets are judged. Where Size is that of vectors, sets are points, and all
+// measures are of their values, in units of the reference's standard deviations: no network
+// has a part in them but the two-sample classifier.
 type Config struct {
 	Backend    exec.Backend
 	Comm       collective.Comm // of the ranks, in host memory; nil in a world of one
@@ -50,18 +63,19 @@ type Judge struct {
 	spaces    []*space
 	scores    []scorer
 	reference Set
+	scale     scale                     // of points
 	swd       map[int]quality.Projected // of the reference's first pictures, by their number
 	pixels    quality.Matrix            // of the reference; empty unless neighbours are asked for
 }
 
 // space is the features of one network.
 type space struct {
-	*feature.Extractor
-	suffix    string    // of the names of its rows
-	mean, sd  []float64 // of the reference; nil: features are taken as they are
-	reference quality.Matrix
-	gaussian  quality.Gaussian
-	manifold  map[int]*quality.Manifold // of the reference's first pictures
+	*feature.Extractor           // nil: of points, which are their own features
+	suffix             string    // of the names of its rows
+	mean, sd           []float64 // of the reference; nil: features are taken as they are
+	reference          quality.Matrix
+	gaussian           quality.Gaussian
+	manifold           map[int]*quality.Manifold // of the reference's first pictures
 }
 
 // scorer tells the classes of an inception score, the row of that name.
@@ -73,8 +87,10 @@ type scorer struct {
 // New prepares a judge: the reference's features are computed, or taken from the
 // cache.
 func New(ctx context.Context, c Config, reference Set) (j *Judge, err error) {
-	if err := c.Size.Validate(); err != nil {
-		return nil, err
+	if !c.Size.Vector() {
+		if err := c.Size.Validate(); err != nil {
+			return nil, err
+		}
 	}
 	if c.Tell == nil {
 		c.Tell = func(string) {}
@@ -86,8 +102,15 @@ func New(ctx context.Context, c Config, reference Set) (j *Judge, err error) {
 			err = errors.Join(err, j.Close())
 		}
 	}()
-	if n := j.count(reference); j.asked(Frechet) && n < LeastFrechet {
-		return j, fmt.Errorf("the reference holds %d pictures, and a Fréchet distance wants at least %d", n, LeastFrechet)
+	if n, least := j.count(reference), LeastFrechetOf(c.Size); j.asked(Frechet) && n < least {
+		return j, fmt.Errorf("the reference holds %d pictures, and a Fréchet distance wants at least %d", n, least)
+	}
+	if c.Size.Vector() {
+		if err := finite(reference); err != nil {
+			return j, err
+		}
+		j.scale = scaleOf(j.matrix(reference.X, j.count(reference)))
+		j.reference.X = j.scale.of(reference.X)
 	}
 	if j.asked(Frechet) || j.asked(KID) || j.asked(PRDC) {
 		if err := j.openSpaces(ctx); err != nil {
@@ -100,7 +123,7 @@ func New(ctx context.Context, c Config, reference Set) (j *Judge, err error) {
 		}
 	}
 	if j.first && j.asked(Neighbours) {
-		j.pixels = j.matrix(reference.X, j.count(reference))
+		j.pixels = j.matrix(j.reference.X, j.count(reference))
 	}
 	return j, nil
 }
@@ -131,6 +154,9 @@ func (j *Judge) openScores() error {
 
 // openSpaces computes the reference's features in all networks.
 func (j *Judge) openSpaces(ctx context.Context) error {
+	if j.c.Size.Vector() {
+		return j.openValues()
+	}
 	for i := range feature.Ensemble {
 		if err := j.openSpace(ctx, feature.Random(i+1, j.c.Size), ""); err != nil {
 			return err
@@ -171,6 +197,9 @@ func (j *Judge) openSpace(ctx context.Context, n feature.Net, suffix string) err
 
 // features are those of a set, as the network gives them.
 func (j *Judge) features(ctx context.Context, s *space, set Set) (quality.Matrix, error) {
+	if s.Extractor == nil {
+		return j.matrix(set.X, j.count(set)), nil
+	}
 	compute := func() (quality.Matrix, error) {
 		j.c.Tell(fmt.Sprintf("%s: features by %s", set.Name, s.Name))
 		return s.Of(ctx, j.c.Comm, set.X)
@@ -185,17 +214,8 @@ func (j *Judge) features(ctx context.Context, s *space, set Set) (quality.Matrix
 // Features are measured in these, so that networks' numbers compare; those of
 // published numbers are not.
 func (s *space) standardise(reference quality.Matrix) {
-	s.mean, s.sd = reference.Mean(), make([]float64, reference.D)
-	for i := range reference.N {
-		for k, v := range reference.Row(i) {
-			s.sd[k] += (v - s.mean[k]) * (v - s.mean[k]) / float64(reference.N)
-		}
-	}
-	for k, v := range s.sd {
-		if s.sd[k] = math.Sqrt(v); v == 0 {
-			s.sd[k] = 1 // a feature that says nothing of the reference
-		}
-	}
+	of := scaleOf(reference)
+	s.mean, s.sd = of.mean, of.sd
 	s.reference = s.standard(reference)
 }
 
@@ -227,7 +247,9 @@ func (j *Judge) matrix(x []float32, n int) quality.Matrix {
 func (j *Judge) Close() error {
 	errs := []error{j.mul.Close()}
 	for _, s := range j.spaces {
-		errs = append(errs, s.Close())
+		if s.Extractor != nil {
+			errs = append(errs, s.Close())
+		}
 	}
 	for _, s := range j.scores {
 		errs = append(errs, s.Close())

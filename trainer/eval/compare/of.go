@@ -31,6 +31,9 @@ func (j *Judge) Of(ctx context.Context, set Set) (values []Value, notes []string
 	if err := finite(set); err != nil {
 		return nil, nil, err
 	}
+	if j.c.Size.Vector() {
+		set.X = j.scale.of(set.X)
+	}
 	t := &table{sums: map[string][]float64{}, spread: map[string]float64{}}
 	if n == 1 {
 		if j.first {
@@ -46,7 +49,9 @@ func (j *Judge) Of(ctx context.Context, set Set) (values []Value, notes []string
 		if !j.first {
 			continue
 		}
-		j.c.Tell(fmt.Sprintf("%s: measured by %s", set.Name, s.Name))
+		if s.Extractor != nil {
+			j.c.Tell(fmt.Sprintf("%s: measured by %s", set.Name, s.Name))
+		}
 		if err := j.inSpace(ctx, t, s, set.Name, s.standard(features)); err != nil {
 			return nil, nil, err
 		}
@@ -123,8 +128,8 @@ func (t *table) values() (all []Value) {
 func (j *Judge) inSpace(ctx context.Context, t *table, s *space, name string, m quality.Matrix) error {
 	suffix := s.suffix
 	if j.asked(Frechet) {
-		if m.N < LeastFrechet {
-			t.note("%s: %d pictures, and a Fréchet distance wants at least %d", name, m.N, LeastFrechet)
+		if least := LeastFrechetOf(j.c.Size); m.N < least {
+			t.note("%s: %d pictures, and a Fréchet distance wants at least %d", name, m.N, least)
 		} else if err := j.frechet(t, s, m, suffix); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -208,6 +213,9 @@ func (j *Judge) sliced(ctx context.Context, t *table, set Set) error {
 	n := min(j.count(set), j.count(j.reference))
 	s := quality.SWD{Patches: patches(n), Directions: directions, Seed: j.c.Seed, Threads: j.c.Threads, Mul: j.mul.Products(ctx)}
 	project := func(x []float32) (quality.Projected, error) {
+		if j.c.Size.Vector() {
+			return s.ProjectRows(j.matrix(x, n))
+		}
 		return s.Project(quality.Pictures{N: n, C: j.c.Size.C, H: j.c.Size.H, W: j.c.Size.W, X: x[:n*j.c.Size.Len()]})
 	}
 	if _, ok := j.swd[n]; !ok {
@@ -253,6 +261,7 @@ const (
 	toldBatch  = 100
 	toldPasses = 8
 	mostTold   = 2000 // pictures of each side
+	pointSteps = 500  // of points at least: they are quick, and few of them are few steps
 )
 
 // told trains a classifier to tell the set from the reference, on the even pictures
@@ -271,6 +280,9 @@ func (j *Judge) told(ctx context.Context, t *table, set Set) (err error) {
 	}
 	batch := min(toldBatch, len(halves[0].Labels))
 	steps := toldPasses * len(halves[0].Labels) / batch
+	if size := j.c.Size; size.Vector() {
+		steps = max(steps, pointSteps)
+	}
 	j.c.Tell(set.Name + ": two-sample classifier")
 	net, err := feature.Train(ctx, j.c.Backend, halves[0], feature.Training{Classes: 2, Steps: steps, Batch: batch, Seed: j.c.Seed})
 	if err != nil {

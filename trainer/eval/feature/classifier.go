@@ -41,6 +41,38 @@ const (
 	classifierScope = "classifier"
 )
 
+// trunkOf are the features that a classifier tells classes by.
+func trunkOf(s Size) Network {
+	if s.Vector() {
+		return layers{Scope: classifierScope, In: s.Len(), Widths: []int{64, 64}, Slope: 0.1}
+	}
+	return classifierTrunk(s)
+}
+
+// layers are fully connected ones, of points.
+type layers struct {
+	Scope  string
+	In     int
+	Widths []int
+	Slope  float64 // of the leaky ReLU
+}
+
+// Features are (n, Dim).
+func (l layers) Features(c *nn.Context, x graph.ID) graph.ID {
+	x = c.Reshape(x, graph.D(c.Batch(x), l.In))
+	c.Scope(l.Scope, func() {
+		in := l.In
+		for i, width := range l.Widths {
+			x = c.LeakyRelu(nn.Linear{Name: fmt.Sprintf("layer%d", i+1), In: in, Out: width, Init: he(in)}.Apply(c, x), l.Slope)
+			in = width
+		}
+	})
+	return x
+}
+
+// Dim is the number of features.
+func (l layers) Dim() int { return l.Widths[len(l.Widths)-1] }
+
 // classifierTrunk is as a random network, twice as wide, of whose last layer's means
 // the classes are told.
 func classifierTrunk(s Size) convolutions {
@@ -76,7 +108,7 @@ func Train(ctx context.Context, b exec.Backend, data Labelled, t Training) (n Ne
 	if err := t.validate(data); err != nil {
 		return n, err
 	}
-	n = Net{Name: "classifier", Size: data.Size, Classes: t.Classes, trunk: classifierTrunk(data.Size)}
+	n = Net{Name: "classifier", Size: data.Size, Classes: t.Classes, trunk: trunkOf(data.Size)}
 	adam := optim.Adam{Name: "classifier", LR: 1e-3, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 0.1}
 	g, variables, err := n.step(adam, t.Batch)
 	if err != nil {
@@ -125,6 +157,9 @@ func (t Training) validate(data Labelled) error {
 		return fmt.Errorf("labels from %d to %d, want 0 to %d", slices.Min(data.Labels), slices.Max(data.Labels), t.Classes-1)
 	case slices.Min(data.Labels) == slices.Max(data.Labels):
 		return fmt.Errorf("all %d pictures that the classifier would be trained on are of one class", n)
+	}
+	if data.Size.Vector() {
+		return nil
 	}
 	return data.Size.Validate()
 }

@@ -314,3 +314,34 @@ func TestFill(t *testing.T) {
 		}
 	}
 }
+
+// A classifier of points tells what no line tells: inside a circle from outside.
+func TestClassifierOfPoints(t *testing.T) {
+	data := Labelled{Size: Size{C: 1, H: 1, W: 2}}
+	for i := range 600 {
+		var u [2]float64
+		philox.Name{Seed: 3, Purpose: philox.Testing, Sample: uint32(i)}.Normal(u[:])
+		data.X = append(data.X, float32(u[0]), float32(u[1]))
+		label := 0
+		if u[0]*u[0]+u[1]*u[1] > 2*math.Ln2 { // half of them
+			label = 1
+		}
+		data.Labels = append(data.Labels, label)
+	}
+	backend := ref.New()
+	net, err := Train(t.Context(), backend, data, Training{Classes: 2, Steps: 200, Batch: 100, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := NewProbabilities(backend, net, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := e.Of(t.Context(), nil, data.X)
+	if a := Accuracy(p, data.Labels); err != nil || !(a > 0.9) {
+		t.Errorf("accuracy %v, %v", a, err)
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -86,6 +86,9 @@ func widths(s Size, first, most int) []int {
 	return w
 }
 
+// Vector says that they are no pictures but points, vectors of values.
+func (s Size) Vector() bool { return s.C == 1 && s.H == 1 }
+
 // Validate says what is wrong with the pictures' size.
 func (s Size) Validate() error {
 	const least = 8

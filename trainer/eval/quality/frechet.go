@@ -55,7 +55,7 @@ func Frechet(a, b Gaussian) (float64, error) {
 		gap := a.Mean[i] - b.Mean[i]
 		sum += gap*gap + a.Cov.At(i, i) + b.Cov.At(i, i) - 2*math.Sqrt(max(0, values[i]))
 	}
-	return sum, nil
+	return max(0, sum), nil // of equal ones rounding may leave a little less
 }
 
 var errEigen = errors.New("quality: the eigenvalues of a covariance were not found")

@@ -60,6 +60,16 @@ func (s SWD) Project(p Pictures) (Projected, error) {
 	return out, nil
 }
 
+// ProjectRows is what is to be compared of rows of any values, as they are: the distance is
+// that of the rows themselves, at one level. Patches means nothing to them.
+func (s SWD) ProjectRows(m Matrix) (Projected, error) {
+	if m.N < 1 || m.D < 1 || s.Directions < 1 {
+		return Projected{}, fmt.Errorf("quality: a sliced Wasserstein distance of %d rows of %d values on %d directions", m.N, m.D, s.Directions)
+	}
+	sorted, err := s.project(m, 0)
+	return Projected{Sides: []int{m.D}, sorted: [][][]float64{sorted}}, err
+}
+
 // Distance is the distance of each level, finest first.
 func (p Projected) Distance(from Projected) ([]float64, error) {
 	var out []float64

@@ -236,3 +236,20 @@ func TestSWDOfThreads(t *testing.T) {
 		}
 	}
 }
+
+// Of rows the distance is that of the values themselves: of one column, the mean difference
+// of the sorted ones.
+func TestRowsSWD(t *testing.T) {
+	s := SWD{Directions: 5, Seed: 1, Mul: Plain}
+	a, err := s.ProjectRows(Matrix{N: 3, D: 1, X: []float64{5, 1, 3}})
+	b, err2 := s.ProjectRows(Matrix{N: 3, D: 1, X: []float64{2, 7, 3}})
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	if d, err := a.Distance(b); err != nil || len(d) != 1 || !(math.Abs(d[0]-1000) <= 1e-9) { // 1, 3, 5 and 2, 3, 7
+		t.Errorf("%v, %v, want 1000", d, err)
+	}
+	if _, err := s.ProjectRows(Matrix{}); err == nil {
+		t.Error("rows of nothing")
+	}
+}
