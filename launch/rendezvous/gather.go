@@ -40,6 +40,8 @@ func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) 
 	case known:
 	case c.phase != gathering:
 		c.refuse(from, n.Host, "the job is already complete and running")
+	case c.objection(from, n, run) != "" && c.cfg.Together && !c.elastic():
+		c.failTogether(from, n.Host, c.objection(from, n, run))
 	case c.objection(from, n, run) != "":
 		c.refuse(from, n.Host, c.objection(from, n, run))
 	case !c.hasRoom(from):
@@ -268,6 +270,12 @@ func (c *Coordinator) wanted(i int) string {
 	return ""
 }
 
+// failTogether ends a job for which nobody else comes, as one of its launchers is refused.
+func (c *Coordinator) failTogether(to, host, why string) {
+	c.send(to, refusal(why))
+	c.abort(refused(fmt.Sprintf("node %s was refused: %s", host, why)))
+}
+
 // refuse turns a launcher away, and tells of it once.
 func (c *Coordinator) refuse(to, host, why string) {
 	delete(c.late, to)
@@ -275,5 +283,9 @@ func (c *Coordinator) refuse(to, host, why string) {
 		c.refused[to] = true
 		c.out = append(c.out, Note{fmt.Sprintf("a node (%s) was refused: %s", host, why)})
 	}
-	c.send(to, Message{Kind: KindRefuse, Cause: refused("the coordinator refuses this node: " + why)})
+	c.send(to, refusal(why))
+}
+
+func refusal(why string) Message {
+	return Message{Kind: KindRefuse, Cause: refused("the coordinator refuses this node: " + why)}
 }
