@@ -11,6 +11,7 @@ import (
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
 	"ebtrain/launch/rendezvous"
+	"ebtrain/launch/variable"
 )
 
 // parseNodes finds out how many nodes there are, which one this is and where node
@@ -82,6 +83,8 @@ func placeInStep(o *options, r raw, nodesTold bool) (bool, error) {
 		return false, cliflag.Usage("the job has %d nodes, but ddplaunch was not started by srun and would use this one alone: start it with srun, or give --standalone", n)
 	case !in || step.Tasks == 1:
 		return false, nil
+	case variable.Get(r.environ, env.GroupVar) != "": // the step's tasks are the launchers around it
+		return false, cliflag.Usage("this ddplaunch was started by a rank of a job that %s has started: leave one of the two launchers out, or give --standalone for a job of its own on this node", by)
 	case step.Shared():
 		return false, cliflag.Usage("%s has started several ddplaunch on one node: want one on each (%s), or no ddplaunch and one task for each rank (%s train ...)", by, oneEach, by)
 	case nodesTold && o.Nodes != step.Tasks:
