@@ -99,6 +99,19 @@ func (c *Coordinator) objection(from string, n NodeInfo, run Command) string {
 		return fmt.Sprintf("--node-rank %d is already taken by %s", n.Want, c.wanted(n.Want))
 	case n.Nproc < 1:
 		return "it has no ranks"
+	case from != c.cfg.Self && c.sharesAddr(n) != "":
+		return fmt.Sprintf("its ranks would be at %s, as those of %s are, which is another host: name with --network, on all nodes, an interface by which they reach each other", n.Addr, c.sharesAddr(n))
+	}
+	return ""
+}
+
+// sharesAddr names another host whose ranks say that they are at n's address, as both are on a
+// bridge of their own for containers: each would be sent what is for the other.
+func (c *Coordinator) sharesAddr(n NodeInfo) string {
+	for _, o := range c.nodes {
+		if n.Addr != "" && o.Addr == n.Addr && o.HostID != n.HostID {
+			return o.Host
+		}
 	}
 	return ""
 }
