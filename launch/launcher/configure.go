@@ -106,6 +106,7 @@ func prepare(o Options, environ []string, stdout, stderr *outlet.Writer) (superv
 			AnswerWait: answerWait, StopWait: time.Second, KillWait: time.Second, GoneWait: goneWait, StrangerWait: strangerWait, Grace: o.Grace, Batch: env.InBatchJob(environ),
 		},
 	}
+	warnIfScarce(log, o.Nproc, environ)
 	if o.Binding == binding.None {
 		cfg.Environ = threads(environ, o.Nproc, o.Locals, runtime.GOMAXPROCS(0))
 	} else if cfg.Places, err = places(o, environ); err != nil {
@@ -215,6 +216,23 @@ func threads(environ []string, nproc, locals, cores int) []string {
 		ranks = nproc
 	}
 	return supervise.SetDefault(environ, supervise.ThreadsVar, strconv.Itoa(max(1, cores/ranks)))
+}
+
+// warnIfScarce tells of ranks that have fewer processors than they are, although the machine has
+// more: Slurm gives a task one, unless it is asked for more.
+func warnIfScarce(log *slog.Logger, ranks int, environ []string) {
+	m, err := binding.This()
+	if err != nil {
+		return // nothing is known of the machine
+	}
+	all, err := m.Processors()
+	if have := runtime.GOMAXPROCS(0); err == nil && scarce(ranks, have, all, environ) {
+		log.Warn("the ranks of this node share fewer processors than they are, as many as Slurm has given the task: srun --cpus-per-task gives more", "ranks", ranks, "processors", have, "of", all)
+	}
+}
+
+func scarce(ranks, have, all int, environ []string) bool {
+	return env.InBatchJob(environ) && have < ranks && have < all
 }
 
 // places are where this launcher's ranks are to run.
