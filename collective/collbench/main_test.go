@@ -240,6 +240,15 @@ func TestWrongs(t *testing.T) {
 func TestWritable(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "report.json")
+	comms, err := host.NewLocal(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = comms[0].Close() }()
+	writable := func(file string) error {
+		_, err := filesOf(place{Comm: comms[0]}, options{json: file})
+		return err
+	}
 	if err := writable(file); err != nil {
 		t.Errorf("a file that can be made: %v", err)
 	}
@@ -256,7 +265,7 @@ func TestWritable(t *testing.T) {
 		t.Errorf("the file that was there has %q, %v", text, err)
 	}
 	for _, odd := range []string{dir, filepath.Join(dir, "none", "report.json")} {
-		if err := writable(odd); err == nil || !strings.HasPrefix(err.Error(), "--json: open "+odd) {
+		if err := writable(odd); err == nil || !strings.HasPrefix(err.Error(), "--json "+odd+": ") {
 			t.Errorf("%s can be written: %v", odd, err)
 		}
 	}

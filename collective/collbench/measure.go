@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"time"
 	"unsafe"
@@ -14,6 +12,7 @@ import (
 	"ebtrain/collective"
 	"ebtrain/collective/cost"
 	"ebtrain/collective/processors"
+	"ebtrain/data/atomicfile"
 	"ebtrain/launch/cliflag"
 )
 
@@ -83,8 +82,8 @@ func filesOf(p place, opt options) (told *foretold, err error) {
 		return nil, nil
 	}
 	if opt.json != "" {
-		if err := writable(opt.json); err != nil {
-			return nil, err
+		if err := atomicfile.CheckPut(opt.json); err != nil {
+			return nil, fmt.Errorf("--json %s: %w", opt.json, err)
 		}
 	}
 	if len(opt.predict) > 0 {
@@ -121,26 +120,9 @@ func (t table) finish(p place, opt options, r cost.Report, told *foretold) error
 		}
 	}
 	if p.Rank() == 0 && opt.json != "" {
-		if err := r.Write(opt.json); err != nil {
+		if err := atomicfile.Put(opt.json, r.Encode); err != nil {
 			return fmt.Errorf("--json: %w", err)
 		}
-	}
-	return nil
-}
-
-// writable says, before all is measured, whether the report can be written. It leaves
-// nothing where there is nothing: what is measured may fail, or be stopped.
-func writable(file string) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if err == nil {
-		err = errors.Join(f.Close(), os.Remove(file))
-	} else if errors.Is(err, fs.ErrExist) {
-		if f, err = os.OpenFile(file, os.O_WRONLY, 0); err == nil {
-			err = f.Close()
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("--json: %w", err)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package cost
 
 import (
+	"bytes"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -97,7 +99,8 @@ func TestReportFile(t *testing.T) {
 	r := Report{Version: Version, Collective: "all-reduce", World: 2, Ranks: []int{2}, Load: -1,
 		Sizes: []Size{{Bytes: 8, Times: Times{Best: 1, P10: 2, Median: 3, Reps: 4}, Floor: &Times{Median: 0.5}}},
 		Fit:   Fit(line(rand.New(rand.NewPCG(1, 1)), 1, 1e-4, 2))}
-	if err := r.Write(file); err != nil {
+	var text bytes.Buffer
+	if err := errors.Join(r.Encode(&text), os.WriteFile(file, text.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := Read(file); err != nil || !reflect.DeepEqual(got, r) {

@@ -10,6 +10,7 @@ package cost
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -192,13 +193,14 @@ type Interval struct {
 // At is the time in microseconds that the line gives for so many bytes.
 func (l Line) At(bytes int) float64 { return l.Latency.Value + float64(bytes)*l.PerByte.Value/1e3 }
 
-// Write leaves r in a file.
-func (r Report) Write(file string) error {
+// Encode writes r as JSON.
+func (r Report) Encode(w io.Writer) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(text, '\n'), 0o666)
+	_, err = w.Write(append(text, '\n'))
+	return err
 }
 
 // Read is the report in a file. One of another version is an error.

@@ -52,7 +52,15 @@ func Write(path string, f func(io.Writer) error) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(tmp.Name()), tmp.Close())
 	}
-	return errors.Join(tmp.Close(), SyncDir(dir)) // the lock goes with Close
+	return errors.Join(named(tmp.Close(), path), syncDirOf(path, dir)) // the lock goes with Close
+}
+
+// syncDirOf is SyncDir of the folder that the file at path lies in, and speaks of path.
+func syncDirOf(path, dir string) error {
+	if err := SyncDir(dir); err != nil {
+		return &fs.PathError{Op: "sync the folder of", Path: path, Err: cause(err)}
+	}
+	return nil
 }
 
 // create makes and locks the temporary file of path. It is made as any file is, and not by
@@ -66,10 +74,12 @@ func create(path string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if lock(tmp) {
+		locked, err := lock(tmp)
+		if locked {
 			return tmp, nil
 		}
-		if err := tmp.Close(); err != nil { // swept before it was locked
+		// It was swept before it was locked, or nobody can say.
+		if err := errors.Join(err, ignoreAbsent(os.Remove(tmp.Name())), tmp.Close()); err != nil {
 			return nil, err
 		}
 	}

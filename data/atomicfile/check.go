@@ -29,7 +29,10 @@ func Check(path string) error {
 	if err != nil {
 		return fmt.Errorf("no file can be made there: %w", cause(err))
 	}
-	return errors.Join(os.Remove(tmp.Name()), tmp.Close())
+	if err := errors.Join(os.Remove(tmp.Name()), tmp.Close()); err != nil {
+		return fmt.Errorf("a file that was made there to try it cannot be removed: %w", cause(err))
+	}
+	return nil
 }
 
 // cause is err without the name of the temporary, which says nothing to people.
@@ -70,11 +73,4 @@ func kind(m fs.FileMode) string {
 		return "socket"
 	}
 	return "device"
-}
-
-// IsStream says whether path names a pipe, a socket or a device, as /dev/stdout: Write refuses
-// it, and who has a stream to write opens it himself.
-func IsStream(path string) bool {
-	st, err := os.Stat(path)
-	return err == nil && !st.IsDir() && !st.Mode().IsRegular()
 }

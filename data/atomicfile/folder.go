@@ -38,13 +38,13 @@ func NewFolder(path string) (*Folder, error) {
 		if err != nil {
 			return nil, errors.Join(err, os.Remove(tmp))
 		}
-		if !lock(d) {
-			if err := d.Close(); err != nil {
-				return nil, err
-			}
-			continue
+		locked, err := lock(d)
+		if locked {
+			return &Folder{path: path, tmp: tmp, lock: d}, nil
 		}
-		return &Folder{path: path, tmp: tmp, lock: d}, nil
+		if err := errors.Join(err, ignoreAbsent(os.Remove(tmp)), d.Close()); err != nil { // as in create
+			return nil, err
+		}
 	}
 }
 

@@ -49,7 +49,7 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		if err := WriteBytes(at(name), []byte("text")); err == nil || err.Error() != "write "+at(name)+": "+want {
 			t.Errorf("%s: written: %v, want %s", name, err, want)
 		}
-		if is, streams := IsStream(at(name)), name != "above" && name != "gone"; is != streams {
+		if is, streams := isStream(at(name)), name != "above" && name != "gone"; is != streams {
 			t.Errorf("%s is a stream: %v, want %v", name, is, streams)
 		}
 		if after, err := os.Lstat(at(name)); err != nil || !os.SameFile(before, after) || after.Mode() != before.Mode() {
@@ -83,7 +83,7 @@ func TestLinksAreFollowed(t *testing.T) {
 			t.Errorf("left %v", names)
 		}
 	}
-	if IsStream(link) || IsStream(filepath.Join(dir, "none")) {
+	if isStream(link) || isStream(filepath.Join(dir, "none")) {
 		t.Error("a file, or none, is a stream")
 	}
 }

@@ -100,16 +100,17 @@ func openLocked(path string) (*os.File, error) {
 	return f, nil
 }
 
-// lock locks a new temporary; false if it was swept before. On a file system
-// without locks it is not locked, and nothing is swept there.
-func lock(f *os.File) bool {
+// lock locks a new temporary; false if it was swept before, or if that cannot be told,
+// which is an error. On a file system without locks it is not locked, and nothing is swept
+// there.
+func lock(f *os.File) (bool, error) {
 	_ = flock(f, syscall.LOCK_EX)
 	now, err := os.Lstat(f.Name())
 	if err != nil {
-		return false
+		return false, ignoreAbsent(err)
 	}
 	made, err := f.Stat()
-	return err == nil && os.SameFile(now, made)
+	return err == nil && os.SameFile(now, made), err
 }
 
 func flock(f *os.File, how int) error {

@@ -2,6 +2,7 @@ package atomicfile
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 	"testing"
 )
 
@@ -284,5 +286,36 @@ func TestFolderThatCannotBePlaced(t *testing.T) {
 	want(t, filepath.Join(path, "a"), "old")
 	if names := list(t, dir); !slices.Equal(names, []string{"set"}) {
 		t.Errorf("%v, want set alone", names)
+	}
+}
+
+// Whether a temporary is still there cannot always be told: that is an error, and not as if
+// it had been swept, upon which another would be made, again and again.
+func TestLockOfWhatCannotBeSeen(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "dir")
+	if err := os.Mkdir(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	f, err := create(filepath.Join(dir, "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := lock(f); !locked || err != nil {
+		t.Errorf("one that is there: %v, %v", locked, err)
+	}
+	if err := errors.Join(os.Rename(dir, dir+".old"), os.WriteFile(dir, nil, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := lock(f); locked || !errors.Is(err, syscall.ENOTDIR) {
+		t.Errorf("one in what is no folder: %v, %v", locked, err)
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if locked, err := lock(f); locked || err != nil {
+		t.Errorf("one that is gone: %v, %v", locked, err)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -19,8 +19,12 @@ import (
 // not be.
 func (o *options) place() error {
 	for flag, file := range map[string]string{"json": o.json, "picture": o.picture} {
-		if file == "" || flag == "json" && atomicfile.IsStream(file) {
+		if file == "" {
 			continue
+		}
+		check := atomicfile.Check
+		if flag == "json" {
+			check = atomicfile.CheckPut
 		}
 		shown := file
 		if o.out != "" && filepath.Dir(file) == filepath.Clean(o.out) {
@@ -32,7 +36,7 @@ func (o *options) place() error {
 		case err != nil:
 			return fmt.Errorf("--%s %s: %w", flag, shown, err)
 		}
-		if err := atomicfile.Check(file); err != nil {
+		if err := check(file); err != nil {
 			return fmt.Errorf("--%s %s: %w", flag, shown, err)
 		}
 	}

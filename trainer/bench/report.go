@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -115,16 +114,7 @@ type Case struct {
 }
 
 // write leaves the report in a file, whole, or writes it into a pipe or a device.
-func (r *Report) write(file string) error {
-	if !atomicfile.IsStream(file) {
-		return atomicfile.Write(file, r.encode)
-	}
-	f, err := os.OpenFile(file, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.encode(f), f.Close())
-}
+func (r *Report) write(file string) error { return atomicfile.Put(file, r.encode) }
 
 func (r *Report) encode(w io.Writer) error {
 	e := json.NewEncoder(w)

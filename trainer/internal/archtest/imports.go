@@ -29,7 +29,7 @@ var mainArrows = map[string][]string{
 	"trainer": {"launch/rendezvous", "launch/env", "launch/task", "launch/variable"},
 	// collbench measures the group that a launcher has made. A command stands above
 	// all rooms, whichever folder it is in: it joins as those of trainer do.
-	"collective": {"trainer/world", "launch/env", "launch/task", "launch/netns"},
+	"collective": {"trainer/world", "launch/env", "launch/task", "launch/netns", "data/atomicfile"},
 }
 
 // wholePaths are tests that start the programs themselves, all rooms' at once, and what
