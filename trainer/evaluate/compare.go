@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"ebtrain/trainer/eval/compare"
 	"ebtrain/trainer/eval/feature"
 	"ebtrain/trainer/eval/inception"
@@ -63,7 +65,7 @@ func tooFew(of string, n int64, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%s holds %d pictures, and a Fréchet distance wants at least %d", of, n, compare.LeastFrechet)
+	return fmt.Sprintf("%s holds %s, and a Fréchet distance wants at least %d", of, english.Plural(int(n), "picture", ""), compare.LeastFrechet)
 }
 
 // openClassifier reads --classifier, if there is one.
@@ -164,7 +166,7 @@ func (e *evaluation) noMoreThan(n int) (asMany func(samples int) (notes []string
 	return func(samples int) (notes []string) {
 		if e.o.samples = samples; samples == n && n < asked {
 			noun := trained.Noun(e.takes)
-			notes = []string{fmt.Sprintf("sets hold %d %s in place of %d (--samples), since that is how many training %s there are to compare with", n, noun, asked, noun)}
+			notes = []string{fmt.Sprintf("sets hold %s in place of %d (--samples), since that is how many training %s there are to compare with", trained.Count(int64(n), noun), asked, noun)}
 		}
 		return notes
 	}
@@ -291,8 +293,8 @@ func (c *comparison) fewer(o options) {
 		}
 	}
 	if len(titles) > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("the floor has %d pictures and the sets beside it %d: it is in no verdict of %s, which depend on their number: give %s",
-			floor, others, strings.Join(titles, "; "), o.ofFewer(floor)))
+		c.Notes = append(c.Notes, fmt.Sprintf("the floor has %s and the sets beside it %d: it is in no verdict of %s, which depend on their number: give %s",
+			english.Plural(floor, "picture", ""), others, strings.Join(titles, "; "), o.ofFewer(floor)))
 	}
 }
 
@@ -314,7 +316,7 @@ func (r *report) addQuality(add adder) {
 		return
 	}
 	names := c.sets()
-	add("beside %d %s of %s\n", c.Reference, r.noun, c.Of) // a line of its own: paths are long
+	add("beside %s of %s\n", trained.Count(int64(c.Reference), r.noun), c.Of) // a line of its own: paths are long
 	add("\t\t%s\n%s\t", strings.Join(names, "\t"), r.noun)
 	for _, name := range names {
 		add("\t%d", c.Sizes[name])

@@ -6,6 +6,8 @@ import (
 	"image"
 	"path/filepath"
 
+	"github.com/dustin/go-humanize/english"
+
 	"ebtrain/ddp/exec"
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/algo"
@@ -66,10 +68,10 @@ func (d *drawing) draw(ctx context.Context) (drawn, error) {
 		return drawn{}, err
 	}
 	if trained.Sentences(d.takes) {
-		return drawn{text: x, what: fmt.Sprintf("%d sentences", d.o.n)}, nil
+		return drawn{text: x, what: english.Plural(d.o.n, "sentence", "")}, nil
 	}
 	m, err := trained.Picture(x, d.takes, d.o.scale)
-	return drawn{picture: m, what: fmt.Sprintf("%d samples", d.o.n)}, err
+	return drawn{picture: m, what: english.Plural(d.o.n, "sample", "")}, err
 }
 
 func (d *drawing) progress(done, of int) {
