@@ -192,7 +192,7 @@ func (s *space) standardise(reference quality.Matrix) {
 		}
 	}
 	for k, v := range s.sd {
-		if s.sd[k] = math.Sqrt(v); v == 0 {
+		if s.sd[k] = math.Sqrt(v); s.sd[k] <= quality.Rounding*math.Abs(s.mean[k]) {
 			s.sd[k] = 1 // a feature that says nothing of the reference
 		}
 	}
