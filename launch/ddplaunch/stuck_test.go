@@ -33,7 +33,7 @@ func stuckMode(ctx context.Context, g *rendezvous.Group, args []string) (int, er
 		g.Progress(3, "load", 0, "")
 		settled()
 		if args[0] == "computes" {
-			for err := error(os.ErrNotExist); err != nil; _, err = os.Stat(args[1]) {
+			for err := os.ErrNotExist; err != nil; _, err = os.Stat(args[1]) {
 				for begun := time.Now(); time.Since(begun) < 5*time.Millisecond; {
 				}
 			}
