@@ -187,7 +187,7 @@ type Source interface {
 	ReadBlock(i int, dst *Block) error
 }
 
-// CorruptError is damaged data: which file, where, and which samples it costs.
+// CorruptError is damaged data: which file, where, which samples it costs, and what to do.
 type CorruptError struct {
 	File   string
 	Offset int64 // byte offset in File, −1 if it has no one place
@@ -206,7 +206,7 @@ func (e *CorruptError) Error() string {
 	if e.Offset >= 0 {
 		fmt.Fprintf(&b, " at offset %d", e.Offset)
 	}
-	return fmt.Sprintf("%s (samples %d to %d): %v", b.String(), e.First, e.First+e.N-1, e.Err)
+	return fmt.Sprintf("%s (samples %d to %d): %v; copy or import the data set again", b.String(), e.First, e.First+e.N-1, e.Err)
 }
 
 func (e *CorruptError) Unwrap() error { return e.Err }

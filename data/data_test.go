@@ -54,8 +54,8 @@ func TestCorruptErrorNamesThePlace(t *testing.T) {
 		err  *CorruptError
 		want string
 	}{
-		{&CorruptError{File: "f", Frame: 3, Offset: 70, First: 8, N: 4, Err: cause}, "f: frame 3 at offset 70 (samples 8 to 11): damaged"},
-		{&CorruptError{File: "f", Frame: -1, Offset: -1, First: 0, N: 1, Err: cause}, "f (samples 0 to 0): damaged"},
+		{&CorruptError{File: "f", Frame: 3, Offset: 70, First: 8, N: 4, Err: cause}, "f: frame 3 at offset 70 (samples 8 to 11): damaged; copy or import the data set again"},
+		{&CorruptError{File: "f", Frame: -1, Offset: -1, First: 0, N: 1, Err: cause}, "f (samples 0 to 0): damaged; copy or import the data set again"},
 	}
 	for _, tt := range tests {
 		if got := tt.err.Error(); got != tt.want || !errors.Is(tt.err, cause) {

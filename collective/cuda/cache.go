@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
@@ -109,12 +110,14 @@ func (c *cache) write(key string, entry []byte) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(folder, "new-*")
+	// Not by os.CreateTemp, whose files are their owner's alone: the umask says who else of
+	// the folder's users may read it.
+	f, err := os.OpenFile(filepath.Join(folder, fmt.Sprintf("new-%d-%d", os.Getpid(), rand.Uint64())), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(entry)
-	err = cmp.Or(err, f.Chmod(0o644), f.Close()) // other users of the folder read it, too
+	err = cmp.Or(err, f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), filepath.Join(folder, key))
 	}

@@ -89,6 +89,7 @@ func cacheIn(t *testing.T, d *cuda.Device, folder string) *bytes.Buffer {
 }
 
 func TestCache(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o027))
 	m := machine(t)
 	d := device(t)
 	folder := filepath.Join(t.TempDir(), "not", "yet", "there")
@@ -124,10 +125,10 @@ func TestCache(t *testing.T) {
 	if len(entries) != 4 {
 		t.Fatalf("%d files in the cache, want 4: %v", len(entries), entries)
 	}
-	for _, e := range entries { // other users of the folder read them, too
+	for _, e := range entries { // other users of the folder read them as the umask says
 		i, err := os.Stat(e)
 		ok(t, err)
-		if i.Mode() != 0o644 {
+		if i.Mode() != 0o640 {
 			t.Errorf("%s has mode %v", e, i.Mode())
 		}
 	}

@@ -132,7 +132,7 @@ func TestBarrierWraps(t *testing.T) {
 			}
 		})
 	}
-	for end := time.Now().Add(5 * time.Second); a.ctl.gen.Load() != 14; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); a.ctl.gen.Load() != 14; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("the barrier stands at %d, want 14", a.ctl.gen.Load())
 		}

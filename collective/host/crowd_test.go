@@ -230,7 +230,7 @@ func TestToldWhy(t *testing.T) {
 					}
 					_ = errors.Join(err, c.Close()) // the test is about who sees it
 				}
-				time.Sleep(100 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) // it waits a second for it
 				cancel(why)
 				close(told.over)
 			}()

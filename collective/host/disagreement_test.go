@@ -19,43 +19,55 @@ func TestDisagreement(t *testing.T) {
 		name   string
 		change func(*host.Config) // of rank 1
 		want   string
-		limit  time.Duration // enough for what is wanted to be said
 	}{
-		{"job", func(c *host.Config) { c.Job = "other" }, "", 300 * time.Millisecond}, // they do not even exchange
-		{"hosts", func(c *host.Config) { c.Hosts = []string{"a", "a", "b"} }, "has another list of hosts", 2 * time.Second},
-		{"key", func(c *host.Config) { c.Key = []byte("another key for tests") }, "key", 2 * time.Second},
-		{"absent", func(c *host.Config) { c.Size = 0 }, "", 300 * time.Millisecond},
+		{"job", func(c *host.Config) { c.Job = "other" }, ""}, // they do not even exchange
+		{"hosts", func(c *host.Config) { c.Hosts = []string{"a", "a", "b"} }, "has another list of hosts"},
+		{"key", func(c *host.Config) { c.Key = []byte("another key for tests") }, "key"},
+		{"absent", func(c *host.Config) { c.Size = 0 }, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			exchanges := host.MemExchange(3)
-			var wg sync.WaitGroup
-			errs := make([]error, 3)
-			for r := range 3 {
-				cfg := host.Config{Rank: r, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[r], Timeout: test.limit}
-				if r == 1 {
-					test.change(&cfg)
+			inTime(t, func(limit time.Duration) error { // or what is wanted may not be said yet
+				errs := joining(t, limit, test.change)
+				if errs[0] == nil || errs[1] == nil {
+					return fmt.Errorf("ranks 0 and 1 joined: %v", errs)
 				}
-				wg.Go(func() {
-					c, err := host.New(t.Context(), cfg)
-					if err == nil {
-						shut(t, c)
-					}
-					errs[r] = err
-				})
-			}
-			wg.Wait()
-			if errs[0] == nil || errs[1] == nil {
-				t.Errorf("ranks 0 and 1 joined: %v", errs)
-			}
-			if !strings.Contains(errs[1].Error(), test.want) {
-				t.Errorf("rank 1: got error %v, want one with %q", errs[1], test.want)
-			}
+				if !strings.Contains(errs[1].Error(), test.want) {
+					return fmt.Errorf("rank 1: got error %w, want one with %q", errs[1], test.want)
+				}
+				return nil
+			})
 		})
 	}
 }
 
+// joining is how three ranks fail to join within a limit, the second of which has another Config.
+func joining(t *testing.T, limit time.Duration, change func(*host.Config)) []error {
+	exchanges := host.MemExchange(3)
+	var wg sync.WaitGroup
+	errs := make([]error, 3)
+	for r := range 3 {
+		cfg := host.Config{Rank: r, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[r], Timeout: limit}
+		if r == 1 {
+			change(&cfg)
+		}
+		wg.Go(func() {
+			c, err := host.New(t.Context(), cfg)
+			if err == nil {
+				shut(t, c)
+			}
+			errs[r] = err
+		})
+	}
+	wg.Wait()
+	return errs
+}
+
 // TestMissingRankIsNamed lets a rank give its card and then not connect.
 func TestMissingRankIsNamed(t *testing.T) {
+	inTime(t, func(limit time.Duration) error { return rankIsMissing(t, limit) })
+}
+
+func rankIsMissing(t *testing.T, limit time.Duration) error {
 	exchanges := host.MemExchange(3)
 	var others sync.WaitGroup
 	others.Go(func() {
@@ -64,17 +76,18 @@ func TestMissingRankIsNamed(t *testing.T) {
 		}
 	})
 	others.Go(func() {
-		c, err := host.New(t.Context(), host.Config{Rank: 1, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[1], Timeout: 2 * time.Second})
+		c, err := host.New(t.Context(), host.Config{Rank: 1, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[1], Timeout: limit})
 		if err == nil {
 			err = errors.Join(errors.New("rank 1 is connected without rank 2"), c.Close())
 			t.Error(err)
 		}
 	})
-	_, err := host.New(t.Context(), host.Config{Rank: 0, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[0], Timeout: 2 * time.Second})
-	if err == nil || !strings.Contains(err.Error(), "for rank [2] to connect") || !strings.Contains(err.Error(), "2s") {
-		t.Errorf("got error %v, want one that names rank 2 and the time", err)
-	}
+	_, err := host.New(t.Context(), host.Config{Rank: 0, Size: 3, Job: "job", Key: testKey, Exchange: exchanges[0], Timeout: limit})
 	others.Wait()
+	if err == nil || !strings.Contains(err.Error(), "for rank [2] to connect") || !strings.Contains(err.Error(), limit.String()) {
+		return fmt.Errorf("got error %w, want one that names rank 2 and the time", err)
+	}
+	return nil
 }
 
 // TestMismatchNamesBoth wants both descriptions in every rank's error.

@@ -104,12 +104,13 @@ func TestLeastSleeps(t *testing.T) {
 			if r == 1 {
 				time.Sleep(late)
 			}
-			before := cpuTime(t)
+			before, began := cpuTime(t), time.Now()
 			if err := l.Run(collective.Vec{Type: collective.U8}); err != nil {
 				t.Error(err)
 			}
-			if used := cpuTime(t) - before; used > late/2 {
-				t.Errorf("rank %d: the process ran for %v of %v in which it waited", r, used, late)
+			used, waited := cpuTime(t)-before, time.Since(began) // longer than late on a busy machine
+			if used > max(late, waited)/2 {
+				t.Errorf("rank %d: the process ran for %v of %v in which it waited", r, used, waited)
 			}
 		})
 	}

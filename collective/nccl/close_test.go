@@ -41,7 +41,7 @@ func (x *member) leaves() error {
 // contexts waits until so many are left, and the machine is clean of all else if it is 0.
 func contexts(t *testing.T, m *cudatest.Machine, want int) {
 	t.Helper()
-	for deadline := time.Now().Add(5 * time.Second); m.Live("contexts") != want; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); m.Live("contexts") != want; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d contexts are left, want %d", m.Live("contexts"), want)
 		}
@@ -113,7 +113,7 @@ func TestCloseWhereCopyIsKept(t *testing.T) {
 			if err := y.leaves(); err == nil || !strings.Contains(err.Error(), "the abort has not ended after 20ms: a graph that holds a collective is not closed, or the GPU hangs") {
 				t.Errorf("got %v, want an error that says what the abort waits for", err)
 			}
-			if took := time.Since(began); took > 3*time.Second {
+			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("it took %v", took)
 			}
 			close(hangs)
@@ -123,7 +123,7 @@ func TestCloseWhereCopyIsKept(t *testing.T) {
 }
 
 // apartly starts an all-reduce of vectors that NCCL cannot have as they lie, beside something on
-// y's device that ends when hangs is closed, or after ten seconds. It is how it ends on either.
+// y's device that ends when hangs is closed, or after a minute. It is how it ends on either.
 func apartly(ctx context.Context, x, y *member, hangs chan struct{}) (ends [2]chan error, err error) {
 	buffer, err := x.memory.Alloc(4096)
 	if err != nil {
@@ -134,7 +134,7 @@ func apartly(ctx context.Context, x, y *member, hangs chan struct{}) (ends [2]ch
 		err = errors.Join(s.HostFunc(func() {
 			select {
 			case <-hangs:
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 			}
 		}), s.Close())
 	}

@@ -61,7 +61,7 @@ func (f *Folder) Place() error {
 	if err := errors.Join(f.lock.Close(), SyncDir(filepath.Dir(f.path))); err != nil {
 		return err
 	}
-	_ = removeAll(f.tmp)
+	_ = RemoveAll(f.tmp)
 	return nil
 }
 
@@ -82,13 +82,13 @@ func (f *Folder) place() error {
 	}
 	err = errors.Join(f.lock.Close(), SyncDir(filepath.Dir(f.path)))
 	if replaced && err == nil {
-		_ = removeAll(old)
+		_ = RemoveAll(old)
 	}
 	return err
 }
 
-// removeAll is os.RemoveAll of a folder in one that may not be listed, which os.RemoveAll opens.
-func removeAll(dir string) error {
+// RemoveAll is os.RemoveAll of a folder in one that may not be listed, which os.RemoveAll opens.
+func RemoveAll(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return ignoreAbsent(err)
@@ -102,4 +102,4 @@ func removeAll(dir string) error {
 }
 
 // Discard removes the folder and all that is in it.
-func (f *Folder) Discard() error { return errors.Join(removeAll(f.tmp), f.lock.Close()) }
+func (f *Folder) Discard() error { return errors.Join(RemoveAll(f.tmp), f.lock.Close()) }

@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -73,6 +74,13 @@ func TestFolderThatMayNotBeListed(t *testing.T) {
 		}
 		if err := MakeDir(filepath.Join(dir, "made")); err != nil {
 			t.Errorf("made: %v", err)
+		}
+		gone := filepath.Join(dir, "gone")
+		if err := errors.Join(os.MkdirAll(filepath.Join(gone, "within"), 0o700), os.WriteFile(filepath.Join(gone, "file"), nil, 0o600), RemoveAll(gone)); err != nil {
+			t.Errorf("gone: %v", err)
+		}
+		if err := RemoveAll(gone); err != nil {
+			t.Errorf("gone before: %v", err)
 		}
 	})
 	if err := os.Chmod(dir, 0o700); err != nil {

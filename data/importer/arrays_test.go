@@ -109,6 +109,28 @@ func TestNPYVersions(t *testing.T) {
 	}
 }
 
+// Whole numbers are those of NumPy's kinds, of either order and with or without a sign.
+func TestNPYIntegers(t *testing.T) {
+	for _, tt := range []struct {
+		kind string
+		b    []byte
+		want int64
+	}{
+		{"|u1", []byte{200}, 200},
+		{"|i1", []byte{200}, -56},
+		{"<u2", []byte{1, 0x80}, 0x8001},
+		{"<i2", []byte{1, 0x80}, 0x8001 - 1<<16},
+		{">i2", []byte{1, 0x80}, 0x180},
+		{">u4", []byte{0xff, 0, 0, 2}, 0xff000002},
+		{"<i8", []byte{0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, -2},
+		{"<i4", []byte{7, 0, 0, 0}, 7},
+	} {
+		if got := (npy{kind: tt.kind}).integer(tt.b); got != tt.want {
+			t.Errorf("%v of %s is %d, want %d", tt.b, tt.kind, got, tt.want)
+		}
+	}
+}
+
 func TestArraysBad(t *testing.T) {
 	in := t.TempDir()
 	good := put(t, filepath.Join(in, "good.npy"), npyFile("|u1", "(2, 4, 5)", make([]byte, 40)))

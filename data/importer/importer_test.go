@@ -54,6 +54,7 @@ func TestCIFARBinary(t *testing.T) {
 	put(t, filepath.Join(dir, "data_batch_2.bin"), cifarFile(3))
 	put(t, filepath.Join(dir, "test_batch.bin"), cifarFile(4))
 	put(t, filepath.Join(dir, "batches.meta.txt"), nil)
+	put(t, filepath.Join(dir, "readme.html"), nil) // behind some batches
 	s, err := CIFAR10(t.Context(), []string{dir}, Geometry{})
 	out, x := imported(t, s, err, Options{})
 	if x.Splits["train"].Samples != 15 || x.Splits["test"].Samples != 4 {
@@ -62,6 +63,34 @@ func TestCIFARBinary(t *testing.T) {
 	_, b := load(t, out, "train")
 	if !slices.Equal(b.Labels, []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 0, 1, 2}) || b.Values[11*cifarPixels] != 11 {
 		t.Errorf("labels %v", b.Labels)
+	}
+}
+
+// Of stored pictures, too, each plane is made of its own colour, and grey of all.
+func TestStoredColours(t *testing.T) {
+	record := []byte{3}
+	for _, v := range []byte{10, 100, 200} { // red, green, blue
+		record = append(record, bytes.Repeat([]byte{v}, cifarSide*cifarSide)...)
+	}
+	path := put(t, filepath.Join(t.TempDir(), "data_batch_1.bin"), record)
+	for want, g := range map[string]Geometry{
+		"3×8×8 U8": {Size: data.Square(8)}, "3×20×20 U8": {Crop: data.Square(20)}, "1×32×32 U8": {Channels: 1},
+	} {
+		s, err := CIFAR10(t.Context(), []string{path}, g)
+		out, _ := imported(t, s, err, Options{})
+		schema, b := load(t, out, "train")
+		if schema.String() != want || b.Labels[0] != 3 {
+			t.Errorf("%v of label %d, want %s", schema, b.Labels[0], want)
+		}
+		for i, v := range b.Values {
+			colour := []byte{10, 100, 200}[i*schema.C/len(b.Values)]
+			if schema.C == 1 {
+				colour = 84 // 0.299·10 + 0.587·100 + 0.114·200 = 84.49
+			}
+			if v != colour {
+				t.Fatalf("%s: value %d is %d, want %d", want, i, v, colour)
+			}
+		}
 	}
 }
 
@@ -103,6 +132,25 @@ func celebaZip(t testing.TB, names ...string) string {
 		files = append(files, file{"img/" + n, jpegOf(t, m)})
 	}
 	return put(t, filepath.Join(t.TempDir(), "celeba.zip"), zipOf(t, files...))
+}
+
+// The official splits are of 162,770 pictures, 19,867 and 19,962, numbered from 1.
+func TestOfficialSplit(t *testing.T) {
+	sizes, last := [3]int{}, 0
+	for n := 1; n <= 202_599; n++ {
+		split, err := officialSplit(fmt.Sprintf("%06d.jpg", n))
+		if err != nil || split < last {
+			t.Fatalf("picture %d: split %d after %d, %v", n, split, last, err)
+		}
+		sizes[split]++
+		last = split
+	}
+	if want := [3]int{162_770, 19_867, 19_962}; sizes != want {
+		t.Errorf("sizes %v, want %v", sizes, want)
+	}
+	if _, err := officialSplit("000000.jpg"); err == nil {
+		t.Error("picture 0 has a split")
+	}
 }
 
 func TestCelebA(t *testing.T) {
@@ -351,18 +399,25 @@ func TestCopySynth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, _ := imported(t, Copy([]Named{{"test", src}}), nil, Options{})
-	_, b := load(t, out, "test")
-	s2, err := synth.Open(synth.Config{Size: 8, Test: 70}, "test")
-	if err != nil {
-		t.Fatal(err)
+	out, x := imported(t, Copy([]Named{{"test", src}}), nil, Options{})
+	_, got := load(t, out, "test")
+	var values []byte
+	var labels []int64
+	for i := range src.Layout().Spans() {
+		var b data.Block
+		if err := src.ReadBlock(i, &b); err != nil {
+			t.Fatal(err)
+		}
+		values, labels = append(values, b.Values...), append(labels, b.Labels...)
 	}
-	want := b
-	if err := s2.ReadBlock(1, &want); err != nil {
-		t.Fatal(err)
+	if !bytes.Equal(got.Values, values) || !slices.Equal(got.Labels, labels) || len(labels) != 70 {
+		t.Errorf("%d samples, labels %v, want %v, or other pixels", len(got.Labels), got.Labels, labels)
 	}
-	if !bytes.Equal(b.Values[64*192:], want.Values) || len(b.Labels) != 70 {
-		t.Errorf("%d samples, or other pixels", len(b.Labels))
+	if slices.Max(labels) < 1 {
+		t.Error("all labels are 0: the test does not see them")
+	}
+	if got, want := x.Preprocessing["copy of test"], src.Digest(); got != want {
+		t.Errorf("copied from %q, want the digest %q", got, want)
 	}
 }
 
@@ -387,6 +442,11 @@ func TestSkipBad(t *testing.T) {
 	}
 	if n := x.Skipped[0].Name; !strings.HasSuffix(n, fmt.Sprintf("record 17 at offset %d", 17*cifarRecord)) {
 		t.Errorf("skipped %q", n)
+	}
+	for _, s := range x.Skipped {
+		if s.Split != "train" || s.Why == "" {
+			t.Errorf("skipped %+v: of which split, and why?", s)
+		}
 	}
 	_, b := load(t, out, "train")
 	if len(b.Labels) != 299 || b.Values[17*cifarPixels] != 18 || b.Values[298*cifarPixels] != 299%256 {

@@ -56,6 +56,27 @@ func TestMNISTDamaged(t *testing.T) {
 	}
 }
 
+// Pictures that their checksum does not fit, or that are more than the header says, are found
+// when the last of them has been read.
+func TestMNISTPicturesDamaged(t *testing.T) {
+	changed := gz(t, idxFile(idxPictures, 7, 5, 4))
+	changed[len(changed)-6] ^= 1 // of the checksum
+	for want, b := range map[string][]byte{
+		": offset 156: after the last record: ":                                changed,
+		": offset 156: more bytes than the 7 records that the header promises": gz(t, append(idxFile(idxPictures, 7, 5, 4), 0)),
+	} {
+		dir := mnistDir(t, 7)
+		path := put(t, filepath.Join(dir, "t10k-images-idx3-ubyte.gz"), b)
+		s, err := MNIST(t.Context(), dir, Geometry{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(t.Context(), s, Options{Out: filepath.Join(t.TempDir(), "out")}); err == nil || !strings.Contains(err.Error(), path+want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 // Labels are read whole, so that their file alone says nothing of how many there are.
 func TestMNISTCounts(t *testing.T) {
 	dir := mnistDir(t, 7)

@@ -74,7 +74,9 @@ func TestSVHN(t *testing.T) {
 	path := put(t, filepath.Join(dir, "train_32x32.mat"), matOf(x, y))
 	x, y = svhnLike(t, 12)
 	put(t, filepath.Join(dir, "test_32x32.mat"), matOf(y, x)) // in either order
-	for src, splits := range map[string]map[string]int{dir: {"train": 23, "test": 12}, path: {"train": 23}} {
+	for src, splits := range map[string]map[string]int{
+		dir: {"train": 23, "test": 12}, path: {"train": 23}, filepath.Join(dir, "test_32x32.mat"): {"test": 12},
+	} {
 		s, err := SVHN(t.Context(), src, Geometry{})
 		out, index := imported(t, s, err, Options{})
 		if len(index.Splits) != len(splits) || index.Preprocessing["importer"] != "svhn" {
@@ -133,6 +135,21 @@ func TestSVHNBad(t *testing.T) {
 	put(t, filepath.Join(dir, "test_32x32.mat"), matOf(x))
 	if _, err := SVHN(t.Context(), dir, Geometry{}); err == nil || !strings.Contains(err.Error(), "1 of 2 files have digits") {
 		t.Errorf("digits in one file: %v", err)
+	}
+}
+
+// A file that is cut after it was looked at is an error, and not a smaller data set.
+func TestSVHNChanges(t *testing.T) {
+	x, y := svhnLike(t, 5)
+	whole := matOf(x, y)
+	path := put(t, filepath.Join(t.TempDir(), "train_32x32.mat"), whole)
+	s, err := SVHN(t.Context(), path, Geometry{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, path, whole[:len(matOf(x))-20])
+	if _, err := Run(t.Context(), s, Options{Out: filepath.Join(t.TempDir(), "out")}); err == nil || !strings.Contains(err.Error(), "the file ends too soon") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -261,6 +261,12 @@ func TestEdges(t *testing.T) {
 	if got := edges(append(many, 50), 50, 4); !slices.Equal(got, []int{50}) {
 		t.Errorf("a bucket of one sentence in a hundred: %v", got)
 	}
+	if got := edges(append(slices.Repeat([]int{50}, 99), 5), 50, 4); !slices.Equal(got, []int{50}) {
+		t.Errorf("a first bucket of one sentence in a hundred: %v", got)
+	}
+	if got := edges(append(slices.Repeat([]int{5}, 29), 50), 50, 4); !slices.Equal(got, []int{50}) {
+		t.Errorf("a bucket of one sentence in thirty, which is less than a twentieth: %v", got)
+	}
 	if got := edges([]int{4, 4, 4}, 4, 4); !slices.Equal(got, []int{4}) {
 		t.Errorf("sentences that are all as long: %v", got)
 	}

@@ -71,11 +71,9 @@ func (w Words) split(l line) ([]string, error) {
 }
 
 // appendMarks appends a word, and the marks before and after it as words of their
-// own. What has no letter, digit or symbol is all marks; <unk> stays whole.
+// own. What has no letter, digit or symbol is all marks; <unk> begins and ends with
+// symbols, so it stays whole.
 func appendMarks(all []string, word string) []string {
-	if word == data.ReservedWords()[data.Unknown] {
-		return append(all, word)
-	}
 	runes := []rune(word)
 	from, to := 0, len(runes)
 	for from < to && unicode.IsPunct(runes[from]) {

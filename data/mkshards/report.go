@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
 	"ebtrain/data"
@@ -129,7 +130,7 @@ func describe(w io.Writer, dir string, x *shard.Index) error {
 	if len(s.Classes) == 0 {
 		text += "no classes\n"
 	} else {
-		text += fmt.Sprintf("%d classes: %s\n", len(s.Classes), named(s.Classes))
+		text += fmt.Sprintf("%s: %s\n", english.Plural(len(s.Classes), "class", ""), named(s.Classes))
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.Splits)) {
 		p := x.Splits[name]
@@ -138,13 +139,9 @@ func describe(w io.Writer, dir string, x *shard.Index) error {
 			bytes += e.Bytes
 			raw += e.RawBytes
 		}
-		shards := fmt.Sprintf("%d shards", len(p.Shards))
-		if len(p.Shards) == 1 {
-			shards = "1 shard"
-		}
-		text += fmt.Sprintf("  %-6s %8d samples in %s, %s (%s raw)\n", name, p.Samples, shards, humanize.IBytes(bytes), humanize.IBytes(raw))
+		text += fmt.Sprintf("  %-6s %8d %s in %s, %s (%s raw)\n", name, p.Samples, english.PluralWord(int(p.Samples), "sample", ""), english.Plural(len(p.Shards), "shard", ""), humanize.IBytes(bytes), humanize.IBytes(raw))
 		if p.Words > 0 {
-			text += fmt.Sprintf("         %8d words, %d of them (%.2f %%) not in the vocabulary\n", p.Words, p.Unknown, 100*float64(p.Unknown)/float64(p.Words))
+			text += fmt.Sprintf("         %8d %s, %d of them (%.2f %%) not in the vocabulary\n", p.Words, english.PluralWord(int(p.Words), "word", ""), p.Unknown, 100*float64(p.Unknown)/float64(p.Words))
 		}
 	}
 	text += columns(s.Columns)

@@ -176,7 +176,7 @@ func TestPipeAmongPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, stdout, stderr, err := try(t, "folder", "--src", src, "--size", "8", "--out", filepath.Join(t.TempDir(), "out"))
-	if code != 0 || !strings.Contains(stdout, "1 samples") || !strings.Contains(stderr, "a.png, a named pipe") {
+	if code != 0 || !strings.Contains(stdout, "1 sample ") || !strings.Contains(stderr, "a.png, a named pipe") {
 		t.Errorf("code %d, %v, %q, %q", code, err, stdout, stderr)
 	}
 }

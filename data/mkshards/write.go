@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
+	"ebtrain/data/atomicfile"
 	"ebtrain/data/importer"
 	"ebtrain/data/shard"
 	"ebtrain/launch/progressbar"
@@ -79,10 +79,10 @@ func (c command) write(ctx context.Context, s *settings, stderr io.Writer) (*sha
 func removeSoon(dir string) error {
 	done := make(chan error, 1)
 	go func() {
-		err := os.RemoveAll(dir)
+		err := atomicfile.RemoveAll(dir)
 		for range 3 { // something may just have been written
 			if err != nil {
-				err = os.RemoveAll(dir)
+				err = atomicfile.RemoveAll(dir)
 			}
 		}
 		done <- err

@@ -83,7 +83,7 @@ func (r *Reader) verifyShard(shard int, e Entry) error {
 	}
 	for _, t := range tensorsOf(r.schema) {
 		if got := hex.EncodeToString(sums[t].Sum(nil)); got != e.SHA256[t] {
-			return fmt.Errorf("%s: sha256 of %s is %s, the index says %s", r.path(shard), t, got, e.SHA256[t])
+			return fmt.Errorf("%s: sha256 of %s is %s, the index says %s; copy or import the data set again", r.path(shard), t, got, e.SHA256[t])
 		}
 	}
 	return checkXXH64(r.path(shard), e.XXH64)
@@ -100,7 +100,7 @@ func checkXXH64(path, want string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if got := fmt.Sprintf("%016x", h.Sum64()); got != want {
-		return fmt.Errorf("%s: checksum xxh64 %s, the index says %s", path, got, want)
+		return fmt.Errorf("%s: checksum xxh64 %s, the index says %s; copy or import the data set again", path, got, want)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -222,4 +223,15 @@ func FuzzList(f *testing.F) {
 			t.Errorf("%q became %q: %v", s, format(set), err)
 		}
 	})
+}
+
+// The machine has at least the processors that this process may use.
+func TestProcessors(t *testing.T) {
+	m, err := This()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := m.Processors(); err != nil || n < runtime.NumCPU() {
+		t.Errorf("%d processors, of which %d may be used; %v", n, runtime.NumCPU(), err)
+	}
 }

@@ -262,6 +262,12 @@ func (m Machine) number(file string) (int, error) {
 	return n, nil
 }
 
+// Processors is how many the machine has, whichever this process may run on.
+func (m Machine) Processors() (int, error) {
+	all, err := m.list("/sys/devices/system/cpu/online")
+	return all.Count(), err
+}
+
 // list reads a file that holds a list of processors.
 func (m Machine) list(file string) (unix.CPUSet, error) {
 	text, err := os.ReadFile(m.root + file)

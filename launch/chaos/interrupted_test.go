@@ -70,3 +70,16 @@ func TestWaitsEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestPause: so does who lets some time pass.
+func TestPause(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	if err := (&workshop{ctx: ctx}).pause(time.Millisecond); err != nil {
+		t.Error(err)
+	}
+	stopped := errors.New("stopped by SIGTEST")
+	cancel(stopped)
+	if err := (&workshop{ctx: ctx}).pause(time.Hour); !errors.Is(err, stopped) {
+		t.Errorf("an hour: %v", err)
+	}
+}

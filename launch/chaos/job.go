@@ -269,6 +269,16 @@ func (j *job) gone(ranks []rank, begun time.Time) (time.Duration, error) {
 	}
 }
 
+// pause lets d pass, or less if chaos is interrupted, which is an error.
+func (w *workshop) pause(d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-w.ctx.Done():
+		return context.Cause(w.ctx)
+	}
+}
+
 // ends waits for the end of launchers, and is how long after begun the last ended.
 func (j *job) ends(nodes []*node, begun time.Time) (last time.Duration, _ error) {
 	limit := time.After(j.patience)

@@ -120,7 +120,9 @@ func late(w *workshop, r *result) (*job, error) {
 	}
 	for i := range w.net.Hosts {
 		if i == w.hosts-1 {
-			time.Sleep(2 * time.Second)
+			if err := w.pause(2 * time.Second); err != nil {
+				return j, err
+			}
 		}
 		if err := j.launch(i, nil); err != nil {
 			return j, err

@@ -24,8 +24,7 @@ func narrow(w *workshop, r *result) (*job, error) {
 	if err := w.net.LimitIn(0.002); err != nil {
 		return j, err
 	}
-	time.Sleep(5 * time.Second)
-	if err := w.net.LimitIn(0); err != nil {
+	if err := errors.Join(w.pause(5*time.Second), w.net.LimitIn(0)); err != nil {
 		return j, err
 	}
 	return j, j.goesOn(r)
@@ -66,6 +65,7 @@ func standstill(w *workshop, r *result) (*job, error) {
 	if err != nil {
 		return j, err
 	}
+	var paused error
 	all := j.processes()
 	for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
 		for _, pid := range all {
@@ -74,10 +74,10 @@ func standstill(w *workshop, r *result) (*job, error) {
 			}
 		}
 		if s == syscall.SIGSTOP {
-			time.Sleep(3 * time.Second)
+			paused = w.pause(3 * time.Second) // all are woken all the same
 		}
 	}
-	return j, j.goesOn(r)
+	return j, errors.Join(paused, j.goesOn(r))
 }
 
 func reader(w *workshop, r *result) (*job, error) {
@@ -191,9 +191,9 @@ func busy(w *workshop, r *result) (*job, error) {
 		return j, err
 	}
 	calm := spin(64)
-	time.Sleep(5 * time.Second)
+	err = w.pause(5 * time.Second)
 	calm()
-	return j, j.goesOn(r)
+	return j, errors.Join(err, j.goesOn(r))
 }
 
 func busyStart(w *workshop, r *result) (*job, error) {

@@ -8,8 +8,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
+	"ebtrain/launch/cliflag"
 	"ebtrain/launch/launcher"
 	"ebtrain/launch/outlet"
 	"ebtrain/launch/supervise"
@@ -25,6 +27,9 @@ func main() {
 // run does what args say and returns nil, a launcher.Exit, or what went wrong.
 func run(ctx context.Context, args []string, stdout, stderr *outlet.Writer) error {
 	o, err := parse(args, os.Environ(), stdout)
+	if _, mistake := errors.AsType[*cliflag.UsageError](err); mistake {
+		launcher.Absent(ctx, os.Environ(), err)
+	}
 	if err != nil {
 		return err
 	}

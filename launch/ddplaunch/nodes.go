@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
 	"ebtrain/launch/rendezvous"
+	"ebtrain/launch/variable"
 )
 
 // parseNodes finds out how many nodes there are, which one this is and where node
@@ -82,6 +84,8 @@ func placeInStep(o *options, r raw, nodesTold bool) (bool, error) {
 		return false, cliflag.Usage("the job has %d nodes, but ddplaunch was not started by srun and would use this one alone: start it with srun, or give --standalone", n)
 	case !in || step.Tasks == 1:
 		return false, nil
+	case variable.Get(r.environ, env.GroupVar) != "": // the step's tasks are the launchers around it
+		return false, cliflag.Usage("this ddplaunch was started by a rank of a job that %s has started: leave one of the two launchers out, or give --standalone for a job of its own on this node", by)
 	case step.Shared():
 		return false, cliflag.Usage("%s has started several ddplaunch on one node: want one on each (%s), or no ddplaunch and one task for each rank (%s train ...)", by, oneEach, by)
 	case nodesTold && o.Nodes != step.Tasks:
@@ -107,13 +111,27 @@ func parseEndpoint(o *options, r raw) error {
 	if r.standalone || o.Nodes == 1 {
 		return cliflag.Usage("an address of node 0 (%s) makes no sense with one node: leave it out, or give --nnodes", o.Endpoint)
 	}
-	if !strings.Contains(o.Endpoint, ":") || strings.HasPrefix(o.Endpoint, "[") && strings.HasSuffix(o.Endpoint, "]") {
+	if _, err := netip.ParseAddr(o.Endpoint); err == nil && strings.Contains(o.Endpoint, ":") {
+		return cliflag.Usage("address %q: one of IPv6 stands in brackets: want [ADDRESS]:PORT or [ADDRESS], for example [fd00::1]:29400 or [fd00::1]", o.Endpoint)
+	}
+	if strings.HasPrefix(o.Endpoint, "[") && strings.HasSuffix(o.Endpoint, "]") {
+		return checkZone(o.Endpoint, o.Endpoint[1:len(o.Endpoint)-1])
+	}
+	if !strings.Contains(o.Endpoint, ":") {
 		return nil // without a port
 	}
 	host, port, err := net.SplitHostPort(o.Endpoint)
 	n, perr := strconv.Atoi(port)
 	if err != nil || perr != nil || n < 0 || n > 65535 || host == "" || r.join != "" && n == 0 {
 		return cliflag.Usage("address %q: want HOST:PORT or HOST, for example node01:29400, [fd00::1]:29400 or node01", o.Endpoint)
+	}
+	return checkZone(o.Endpoint, host)
+}
+
+// checkZone refuses an address of IPv6 that every link may have, unless the link is named.
+func checkZone(endpoint, host string) error {
+	if a, err := netip.ParseAddr(host); err == nil && a.Is6() && a.IsLinkLocalUnicast() && a.Zone() == "" {
+		return cliflag.Usage("address %q is of one link: name this node's interface to it, as in [%s%%eth0]", endpoint, host)
 	}
 	return nil
 }

@@ -70,6 +70,8 @@ func TestParseInStep(t *testing.T) {
 		{job, "--standalone", "nodes 1 to 1, this is 0, at , gathered false"},
 		{job, "", "the job has 2 nodes, but ddplaunch was not started by srun"},
 		{step, "--nnodes 3", "--nnodes 3, but srun has started ddplaunch on 2 nodes"},
+		{step + " EBTRAIN_GROUP=slurm-7.0-e0", "", "this ddplaunch was started by a rank of a job that srun has started: leave one of the two launchers out, or give --standalone"},
+		{step + " EBTRAIN_GROUP=slurm-7.0-e0", "--standalone", "nodes 1 to 1, this is 0, at , gathered false"},
 		{shared, "", "srun has started several ddplaunch on one node: want one on each (srun --nodes=1 --ntasks=1), or"},
 	} {
 		o, err := parse(append(strings.Fields(tt.args), "true"), strings.Fields(tt.environ), io.Discard)

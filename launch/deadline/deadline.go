@@ -24,17 +24,19 @@ const (
 )
 
 // End is when the time of the job ends that environ, in the form of os.Environ,
-// describes; false if it has none, or nobody says. how is who said it.
+// describes; false if it has none, or nobody says. how is who said it. A time that is over
+// is another job's, whose variables a shell has kept, or by another clock, unless Slurm says
+// another: nothing is to be stopped by it.
 func End(ctx context.Context, environ []string) (end time.Time, how string, ok bool) {
 	job := variable.Get(environ, "SLURM_JOB_ID")
 	if job == "" {
 		return time.Time{}, "", false
 	}
-	if end, ok = seconds(variable.Get(environ, "SLURM_JOB_END_TIME")); ok {
+	if end, ok = seconds(variable.Get(environ, "SLURM_JOB_END_TIME")); ok && time.Now().Before(end) {
 		return end, "SLURM_JOB_END_TIME", true
 	}
 	end, ok = ask(ctx, environ, job)
-	return end, "squeue", ok
+	return end, "squeue", ok && time.Now().Before(end)
 }
 
 // ask asks Slurm, which also knows of a time that was changed. A task of an array whose

@@ -30,7 +30,10 @@ func squeue(t *testing.T, says string) (change func(string)) {
 	return change
 }
 
-func TestEnd(t *testing.T) {
+// The clock is that of a bubble, which begins in 2000.
+func TestEnd(t *testing.T) { synctest.Test(t, testEnd) }
+
+func testEnd(t *testing.T) {
 	squeue(t, "1795347414")
 	for _, c := range []struct {
 		environ []string
@@ -40,15 +43,21 @@ func TestEnd(t *testing.T) {
 		{[]string{"SLURM_JOB_ID=7", "SLURM_JOB_END_TIME=1795340000"}, 1795340000, "SLURM_JOB_END_TIME"},
 		{[]string{"SLURM_JOB_ID=7", "EBTRAIN_KEY=secret"}, 1795347414, "squeue"},
 		{[]string{"SLURM_JOB_ID=7", "SLURM_JOB_END_TIME=soon"}, 1795347414, "squeue"},
+		{[]string{"SLURM_JOB_ID=7", "SLURM_JOB_END_TIME=900000000"}, 1795347414, "squeue"}, // of 1998
 	} {
 		if end, how, ok := End(t.Context(), c.environ); !ok || end.Unix() != c.unix || how != c.how {
 			t.Errorf("%q: got %v by %s, %v", c.environ, end, how, ok)
 		}
 	}
-	for _, environ := range [][]string{nil, {"SLURM_JOB_END_TIME=1795340000"}, {"SLURM_JOB_ID=8"}} {
+	// Variables of a job that is over, which a shell has kept, and a clock that is years ahead.
+	for _, environ := range [][]string{nil, {"SLURM_JOB_END_TIME=1795340000"}, {"SLURM_JOB_ID=8"}, {"SLURM_JOB_ID=8", "SLURM_JOB_END_TIME=900000000"}} {
 		if end, how, ok := End(t.Context(), environ); ok {
 			t.Errorf("%q: got %v by %s", environ, end, how)
 		}
+	}
+	squeue(t, "900000000")
+	if end, how, ok := End(t.Context(), []string{"SLURM_JOB_ID=7", "SLURM_JOB_END_TIME=900000000"}); ok {
+		t.Errorf("a time that is over for both: got %v by %s", end, how)
 	}
 	t.Setenv("PATH", t.TempDir())
 	if end, how, ok := End(t.Context(), []string{"SLURM_JOB_ID=7"}); ok {

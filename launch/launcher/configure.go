@@ -51,6 +51,27 @@ const joinWindow = 2 * time.Second
 // the job's name and key and, with several nodes, opens the transport, for which
 // it may wait until ctx ends.
 func configure(ctx context.Context, o Options, environ []string, stdout, stderr *outlet.Writer) (supervise.Config, error) {
+	cfg, err := prepare(o, environ, stdout, stderr)
+	switch {
+	case err != nil && o.Step.Store:
+		Absent(ctx, environ, err)
+	case err != nil:
+	case o.Nodes == 1:
+		cfg.Node.Key = randomKey()
+	default:
+		err = openTransport(ctx, &cfg, o, environ)
+	}
+	if err != nil {
+		return supervise.Config{}, err
+	}
+	if err := dataAddr(&cfg, o); err != nil {
+		return supervise.Config{}, abandon(cfg, err)
+	}
+	return cfg, nil
+}
+
+// prepare is what of configure needs no other launcher.
+func prepare(o Options, environ []string, stdout, stderr *outlet.Writer) (supervise.Config, error) {
 	log := slog.New(plainlog.New(o.Name, stderr))
 	if o.Verbose { // for who looks for a mistake, with times
 		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -85,6 +106,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 			AnswerWait: answerWait, StopWait: time.Second, KillWait: time.Second, GoneWait: goneWait, StrangerWait: strangerWait, Grace: o.Grace, Batch: env.InBatchJob(environ),
 		},
 	}
+	warnIfScarce(log, o.Nproc, environ)
 	if o.Binding == binding.None {
 		cfg.Environ = threads(environ, o.Nproc, o.Locals, runtime.GOMAXPROCS(0))
 	} else if cfg.Places, err = places(o, environ); err != nil {
@@ -102,7 +124,7 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 		cfg.Coordinator = &rendezvous.CoordinatorConfig{
 			Nodes: o.Nodes, Least: o.fewest(), Window: joinWindow, MaxRestarts: o.MaxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name, Run: cfg.Node.Run,
 			JoinWait: o.JoinWait, AckWait: ackWait, Settle: 50 * time.Millisecond,
-			Grace: o.Grace, StuckAfter: o.StuckAfter,
+			Grace: o.Grace, StuckAfter: o.StuckAfter, Together: o.Step.Source != "",
 		}
 		if len(o.Hosts) == o.Nodes { // else the launchers are some of them, nobody knows which
 			cfg.Coordinator.Hosts = o.Hosts
@@ -113,14 +135,6 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 	cfg.Draws = cfg.TTY && variable.Get(environ, "TERM") != "dumb"
 	cfg.Color = cfg.Draws && variable.Get(environ, "NO_COLOR") == ""
 	cfg.ErrorFile = variable.Get(environ, supervise.ErrorFileVar)
-	if o.Nodes == 1 {
-		cfg.Node.Key = randomKey()
-	} else if err := openTransport(ctx, &cfg, o, environ); err != nil {
-		return supervise.Config{}, err
-	}
-	if err := dataAddr(&cfg, o); err != nil {
-		return supervise.Config{}, abandon(cfg, err)
-	}
 	return cfg, nil
 }
 
@@ -202,6 +216,23 @@ func threads(environ []string, nproc, locals, cores int) []string {
 		ranks = nproc
 	}
 	return supervise.SetDefault(environ, supervise.ThreadsVar, strconv.Itoa(max(1, cores/ranks)))
+}
+
+// warnIfScarce tells of ranks that have fewer processors than they are, although the machine has
+// more: Slurm gives a task one, unless it is asked for more.
+func warnIfScarce(log *slog.Logger, ranks int, environ []string) {
+	m, err := binding.This()
+	if err != nil {
+		return // nothing is known of the machine
+	}
+	all, err := m.Processors()
+	if have := runtime.GOMAXPROCS(0); err == nil && scarce(ranks, have, all, environ) {
+		log.Warn("the ranks of this node share fewer processors than they are, as many as Slurm has given the task: srun --cpus-per-task gives more", "ranks", ranks, "processors", have, "of", all)
+	}
+}
+
+func scarce(ranks, have, all int, environ []string) bool {
+	return env.InBatchJob(environ) && have < ranks && have < all
 }
 
 // places are where this launcher's ranks are to run.

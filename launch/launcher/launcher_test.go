@@ -227,3 +227,19 @@ func TestThreads(t *testing.T) {
 		}
 	}
 }
+
+// More ranks than processors are told of where Slurm could give more, and only there.
+func TestScarce(t *testing.T) {
+	job := []string{"SLURM_JOB_ID=7"}
+	for _, c := range []struct {
+		ranks, have, all int
+		environ          []string
+		want             bool
+	}{
+		{8, 1, 64, job, true}, {8, 7, 8, job, true}, {8, 8, 64, job, false}, {4, 2, 2, job, false}, {8, 1, 64, nil, false},
+	} {
+		if got := scarce(c.ranks, c.have, c.all, c.environ); got != c.want {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+}

@@ -6,12 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
+	"ebtrain/launch/env"
 	"ebtrain/launch/pmi"
 )
 
-// storeKey is under what node 0 puts its card into the step's store.
-const storeKey = "ebtrain"
+// Under storeKey node 0 puts its card into the step's store, and under absentKey a task that
+// ends before it comes there says so.
+const (
+	storeKey  = "ebtrain"
+	absentKey = "ebtrain-absent"
+)
 
 // card is what node 0 tells the other launchers of its step before they connect.
 // Only they can read the store.
@@ -25,15 +31,20 @@ const maxFailure = 500 // bytes
 
 func (c card) encode() string {
 	if c.failure != "" {
-		text := strings.Map(func(r rune) rune {
-			if r == ';' || r < ' ' {
-				return ','
-			}
-			return r
-		}, c.failure)
-		return "failed " + text[:min(len(text), maxFailure)]
+		return "failed " + storable(c.failure)
 	}
 	return "at " + c.endpoint + " " + hex.EncodeToString(c.key)
+}
+
+// storable is text as the store takes it.
+func storable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r == ';' || r < ' ' {
+			return ','
+		}
+		return r
+	}, text)
+	return strings.ToValidUTF8(text[:min(len(text), maxFailure)], "")
 }
 
 func decodeCard(text string) (c card, err error) {
@@ -79,16 +90,28 @@ func (s *store) publish(mine card) error {
 	defer s.stop()
 	err := s.client.Put(storeKey, mine.encode())
 	if err == nil {
-		err = s.client.Fence()
+		err = s.meet()
 	}
 	return errors.Join(err, s.client.Close())
+}
+
+// meet waits until all tasks have come, also those that only say that they do not take part.
+func (s *store) meet() error {
+	if err := s.client.Fence(); err != nil {
+		return err
+	}
+	who, absent, err := s.client.Find(absentKey)
+	if err == nil && absent {
+		err = errors.New(who)
+	}
+	return err
 }
 
 // learn is the other launchers' part.
 func (s *store) learn() (card, error) {
 	defer s.stop()
 	text := ""
-	err := s.client.Fence()
+	err := s.meet()
 	if err == nil {
 		text, err = s.client.Get(storeKey)
 	}
@@ -100,4 +123,29 @@ func (s *store) learn() (card, error) {
 		err = fmt.Errorf("node 0 did not come to listen: %s", c.failure)
 	}
 	return c, err
+}
+
+// absentWait is how long a task that does not take part waits for the others to come to hear it.
+const absentWait = 30 * time.Second
+
+// Absent tells the other tasks of the step, which would wait for this one, that it does not take
+// part, and why. It does nothing outside of a step that has a store, and must not be called once
+// the store was opened.
+func Absent(ctx context.Context, environ []string, why error) {
+	step, in, err := env.FindStep(environ)
+	if err != nil || !in || !step.Store || step.Tasks == 1 {
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, absentWait)
+	defer stop()
+	client, err := pmi.Open(ctx, environ)
+	if err != nil {
+		return // it has no way to say it
+	}
+	on := ""
+	if step.Host != "" {
+		on = " (" + step.Host + ")"
+	}
+	_ = client.Put(absentKey, storable(fmt.Sprintf("task %d%s of the step does not take part: %v", step.Task, on, why))) // another may have put its own
+	_ = errors.Join(client.Fence(), client.Close())                                                                      // who does not come does not hear it
 }

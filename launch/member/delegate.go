@@ -61,14 +61,15 @@ func (m *Member) accept(b []byte) error {
 }
 
 // ours says whether a launcher is one of this job's that messages come from: to the
-// coordinator from those that have met it, to others from the coordinator. A packet is
+// coordinator from those that have met it, by a link or a life line, of which either may be
+// first where packets are lost; to others from the coordinator. A packet is
 // proof of the key and the label, which may be another job's, too, or those of one that
 // is over.
 func (m *Member) ours(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.cfg.Coordinator {
-		return m.lives[name] != nil
+		return m.lives[name] != nil || m.links[name] != nil
 	}
 	return name != "" && name == m.coord
 }

@@ -65,3 +65,14 @@ func TestFarewellOfAStranger(t *testing.T) {
 		}
 	}
 }
+
+// Node 0 takes packets of a launcher that it has met, whether its link or its life line came
+// first, and of nobody else.
+func TestOurs(t *testing.T) {
+	m := &Member{cfg: Config{Coordinator: true}, lives: map[string]*life{"b": {}}, links: map[string]*link{"c": newLink("c")}}
+	for name, want := range map[string]bool{"b": true, "c": true, "x": false, "": false} {
+		if got := m.ours(name); got != want {
+			t.Errorf("%q is one of ours: %v", name, got)
+		}
+	}
+}

@@ -54,6 +54,23 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// The kernel counts a machine's memory in units of 1024 bytes.
+func TestMachine(t *testing.T) {
+	root := t.TempDir()
+	if got := Open(root).Machine(); got != 0 {
+		t.Errorf("a machine that does not say so has %d bytes", got)
+	}
+	if err := os.Mkdir(filepath.Join(root, "proc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "proc", "meminfo"), []byte("MemFree:  1 kB\nMemTotal:       3072 kB\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := Open(root).Machine(); got != 3<<20 {
+		t.Errorf("got %d bytes, want 3 MiB", got)
+	}
+}
+
 // This machine's files are read, whatever is in them.
 func TestHere(t *testing.T) {
 	r := Open("")

@@ -240,6 +240,19 @@ func TestSlowReader(t *testing.T) {
 
 // Whoever stands still finds that its reader has taken nothing: it has not waited for him.
 func TestStandsStill(t *testing.T) {
+	for range 5 { // the reader is in this process: where it gets no processor he is waited for
+		left := standsStill(t)
+		if left == 0 {
+			return
+		}
+		t.Logf("its reader was given up, with %d bytes to read", left)
+	}
+	t.Error("its reader was given up each time")
+}
+
+// standsStill is how much of a text its reader had not taken when he was given up.
+func standsStill(t *testing.T) int {
+	t.Helper()
 	r, out, _ := pipe(t)
 	still := exec.Command("sh", "-c", `read -r _; kill -STOP $PPID; sleep "$0"; kill -CONT $PPID`, fmt.Sprint(2*patience.Seconds()))
 	stop, err := still.StdinPipe()
@@ -277,9 +290,7 @@ func TestStandsStill(t *testing.T) {
 	if _, err := io.ReadFull(r, make([]byte, len(text))); err != nil {
 		t.Error(err)
 	}
-	if n := <-left; n > 0 {
-		t.Errorf("its reader was given up, with %d bytes to read", n)
-	}
+	return <-left
 }
 
 type broken struct{}

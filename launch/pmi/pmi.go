@@ -123,14 +123,20 @@ func (c *Client) Fence() error {
 
 // Get is a value that was put before the last fence.
 func (c *Client) Get(key string) (string, error) {
+	value, found, err := c.Find(key)
+	if err == nil && !found {
+		err = fmt.Errorf("the store of PMI has no %s: did task 0 fail?", key)
+	}
+	return value, err
+}
+
+// Find is Get of a value that nobody may have put.
+func (c *Client) Find(key string) (value string, found bool, err error) {
 	r, err := c.ask(field{"cmd", "kvs-get"}, field{"jobid", ""}, field{"srcid", "-1"}, field{"key", key})
 	if err != nil {
-		return "", fmt.Errorf("get %s from the store of PMI: %w", key, c.why(err))
+		return "", false, fmt.Errorf("get %s from the store of PMI: %w", key, c.why(err))
 	}
-	if !strings.EqualFold(r.get("found"), "true") {
-		return "", fmt.Errorf("the store of PMI has no %s: did task 0 fail?", key)
-	}
-	return r.get("value"), nil
+	return r.get("value"), strings.EqualFold(r.get("found"), "true"), nil
 }
 
 // Close says that this task needs PMI no more.

@@ -18,6 +18,7 @@ type CoordinatorConfig struct {
 	Self        string        // name of the launcher that holds the coordinator; it becomes node 0
 	Run         Command       // of node 0
 	Hosts       []string      // host names expected, if known; only for messages
+	Together    bool          // one command starts all launchers: nobody comes in the place of one that is refused
 	JoinWait    time.Duration // how long to wait for all nodes to register
 	AckWait     time.Duration // how long to wait for their acknowledgements
 	Settle      time.Duration // how long a reported cause may be replaced by a death

@@ -40,6 +40,8 @@ func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) 
 	case known:
 	case c.phase != gathering:
 		c.refuse(from, n.Host, "the job is already complete and running")
+	case c.objection(from, n, run) != "" && c.cfg.Together && !c.elastic():
+		c.failTogether(from, n.Host, c.objection(from, n, run))
 	case c.objection(from, n, run) != "":
 		c.refuse(from, n.Host, c.objection(from, n, run))
 	case !c.hasRoom(from):
@@ -97,6 +99,19 @@ func (c *Coordinator) objection(from string, n NodeInfo, run Command) string {
 		return fmt.Sprintf("--node-rank %d is already taken by %s", n.Want, c.wanted(n.Want))
 	case n.Nproc < 1:
 		return "it has no ranks"
+	case from != c.cfg.Self && c.sharesAddr(n) != "":
+		return fmt.Sprintf("its ranks would be at %s, as those of %s are, which is another host: name with --network, on all nodes, an interface by which they reach each other", n.Addr, c.sharesAddr(n))
+	}
+	return ""
+}
+
+// sharesAddr names another host whose ranks say that they are at n's address, as both are on a
+// bridge of their own for containers: each would be sent what is for the other.
+func (c *Coordinator) sharesAddr(n NodeInfo) string {
+	for _, o := range c.nodes {
+		if n.Addr != "" && o.Addr == n.Addr && o.HostID != n.HostID {
+			return o.Host
+		}
 	}
 	return ""
 }
@@ -268,6 +283,12 @@ func (c *Coordinator) wanted(i int) string {
 	return ""
 }
 
+// failTogether ends a job for which nobody else comes, as one of its launchers is refused.
+func (c *Coordinator) failTogether(to, host, why string) {
+	c.send(to, refusal(why))
+	c.abort(refused(fmt.Sprintf("node %s was refused: %s", host, why)))
+}
+
 // refuse turns a launcher away, and tells of it once.
 func (c *Coordinator) refuse(to, host, why string) {
 	delete(c.late, to)
@@ -275,5 +296,9 @@ func (c *Coordinator) refuse(to, host, why string) {
 		c.refused[to] = true
 		c.out = append(c.out, Note{fmt.Sprintf("a node (%s) was refused: %s", host, why)})
 	}
-	c.send(to, Message{Kind: KindRefuse, Cause: refused("the coordinator refuses this node: " + why)})
+	c.send(to, refusal(why))
+}
+
+func refusal(why string) Message {
+	return Message{Kind: KindRefuse, Cause: refused("the coordinator refuses this node: " + why)}
 }

@@ -60,7 +60,7 @@ func TestManyRanksJoin(t *testing.T) {
 	for i := range hosts {
 		name := fmt.Sprintf("n%03d", i)
 		n := NewNode(NodeConfig{
-			Info: NodeInfo{Name: name, Host: name, HostID: name + ".cluster.example.org/0123456789ab", Addr: "2001:db8:1234:5678:9abc:def0:1234:5678", Nproc: nproc, Want: -1, Nodes: hosts},
+			Info: NodeInfo{Name: name, Host: name, HostID: name + ".cluster.example.org/0123456789ab", Addr: fmt.Sprintf("2001:db8:1234:5678:9abc:def0:1234:%04x", i), Nproc: nproc, Want: -1, Nodes: hosts},
 			Key:  []byte("k"), Join: "n000:1", JoinWait: time.Minute,
 		})
 		nodes, byName[name] = append(nodes, n), n

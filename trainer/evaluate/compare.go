@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"ebtrain/trainer/eval/compare"
 	"ebtrain/trainer/eval/feature"
 	"ebtrain/trainer/eval/inception"
@@ -73,7 +75,7 @@ func (e *evaluation) tooFew(of string, n int64, err error) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%s holds %d %s, and a Fréchet distance wants at least %d", of, n, trained.Noun(e.takes), e.leastFrechet())
+	return fmt.Sprintf("%s holds %s, and a Fréchet distance wants at least %d", of, trained.Count(n, trained.Noun(e.takes)), e.leastFrechet())
 }
 
 // ofPictures reports a network of pictures, which a flag names, where there are none.
@@ -193,7 +195,7 @@ func (e *evaluation) noMoreThan(n int) (asMany func(samples int) (notes []string
 	return func(samples int) (notes []string) {
 		if e.o.samples = samples; samples == n && n < asked {
 			noun := trained.Noun(e.takes)
-			notes = []string{fmt.Sprintf("sets hold %d %s in place of %d (--samples), since that is how many training %s there are to compare with", n, noun, asked, noun)}
+			notes = []string{fmt.Sprintf("sets hold %s in place of %d (--samples), since that is how many training %s there are to compare with", trained.Count(int64(n), noun), asked, noun)}
 		}
 		return notes
 	}
@@ -330,8 +332,8 @@ func (c *comparison) fewer(o options, leastFrechet int) {
 		}
 	}
 	if len(titles) > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("the floor has %d pictures and the sets beside it %d: it is in no verdict of %s, which depend on their number: give %s",
-			floor, others, strings.Join(titles, "; "), o.ofFewer(floor, leastFrechet)))
+		c.Notes = append(c.Notes, fmt.Sprintf("the floor has %s and the sets beside it %d: it is in no verdict of %s, which depend on their number: give %s",
+			english.Plural(floor, "picture", ""), others, strings.Join(titles, "; "), o.ofFewer(floor, leastFrechet)))
 	}
 }
 
@@ -353,7 +355,7 @@ func (r *report) addQuality(add adder) {
 		return
 	}
 	names := c.sets()
-	add("beside %d %s of %s\n", c.Reference, r.noun, c.Of) // a line of its own: paths are long
+	add("beside %s of %s\n", trained.Count(int64(c.Reference), r.noun), c.Of) // a line of its own: paths are long
 	add("\t\t%s\n%s\t", strings.Join(names, "\t"), r.noun)
 	for _, name := range names {
 		add("\t%d", c.Sizes[name])

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/dustin/go-humanize/english"
+
 	"ebtrain/trainer/eval"
+	"ebtrain/trainer/trained"
 )
 
 // report is what evaluate found.
@@ -137,9 +140,9 @@ func (r *report) writeTable(out io.Writer) error {
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	what := r.SamplesFrom
 	if r.Run != "" {
-		what = fmt.Sprintf("%s after %d steps", r.Run, r.Step)
+		what = fmt.Sprintf("%s after %s", r.Run, english.Plural(int(r.Step), "step", ""))
 	}
-	_, _ = fmt.Fprintf(w, "%s, %d %s of %s/%s\n", what, r.Images, r.noun, r.Data, r.Split) // text takes everything
+	_, _ = fmt.Fprintf(w, "%s, %s of %s/%s\n", what, trained.Count(int64(r.Images), r.noun), r.Data, r.Split) // text takes everything
 	for _, part := range []func(adder){r.addReconstructions, r.addDivergences, r.addSentences, r.addProbe, r.addEnergies, r.addAUROCs, r.addPictures, r.addQuality, r.addLacking} {
 		var b strings.Builder
 		part(func(format string, args ...any) { fmt.Fprintf(&b, format, args...) })

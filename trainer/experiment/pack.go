@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
 	"ebtrain/data/atomicfile"
@@ -74,7 +75,7 @@ func (a app) packOne(out, to string, e plan.Experiment) error {
 	if err := atomicfile.Write(name, func(w io.Writer) error { return archive(w, out, files) }); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%s: %d files\n", name, len(files))
+	_, err = fmt.Fprintf(a.stdout, "%s: %s\n", name, english.Plural(len(files), "file", ""))
 	return err
 }
 

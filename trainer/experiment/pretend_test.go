@@ -168,7 +168,7 @@ func TestOtherData(t *testing.T) {
 	const other = "synth:seed=9,train=64,val=16,test=24"
 	s.must("run", "pretended", "--seeds", "1")
 	s.must("run", "pretended", "--seeds", "2", "--data", other)
-	s.fails([]string{"run", "pretended", "--data", other}, "1 cells of pretended in "+s.out+" were begun by other programs, with other settings, on other data, on another machine where times are measured, or to be measured otherwise", "(plain seed 1 on other data: test synth:", "seed=0 split=test n=24")
+	s.fails([]string{"run", "pretended", "--data", other}, "1 cell of pretended in "+s.out+" was begun by other programs, with other settings, on other data, on another machine where times are measured, or to be measured otherwise", "(plain seed 1 on other data: test synth:", "seed=0 split=test n=24")
 	s.fails([]string{"run", "pretended"}, "plain seed 2 on other data: test synth:", "seed=9 split=test n=24")
 	s.wantReport("pretended", "- of other data (test synth:")
 	if st := s.load("pretended", "plain", 2); st.Measured.Data["train"] == "" || st.Measured.Data["train"] == s.load("pretended", "plain", 1).Measured.Data["train"] {
@@ -188,7 +188,7 @@ func TestOtherQuestions(t *testing.T) {
 	e.Columns, e.Evaluate = append(e.Columns, "ll"), map[string]string{"split": "test"}
 	s.must("run", "pretended", "--seeds", "1")
 	e.Evaluate = map[string]string{"split": "val"}
-	s.fails([]string{"run", "pretended"}, "1 cells of pretended in", "(plain seed 1 asked for evaluate --split=test): give --again")
+	s.fails([]string{"run", "pretended"}, "1 cell of pretended in", "(plain seed 1 asked for evaluate --split=test): give --again")
 	c := cell.Cell{Root: s.out, Experiment: "pretended", Row: "plain", Seed: 1}
 	begun := s.load("pretended", "plain", 1).Begun
 	if err := c.Reopen(); err != nil {
@@ -204,7 +204,7 @@ func TestOtherQuestions(t *testing.T) {
 	}
 	e.Columns = e.Columns[:2]
 	s.fails([]string{"run", "pretended"}, "(plain seed 2 asked for columns cpu-s,ll,upper-first)")
-	if out := s.must("run", "pretended", "--seeds", "1"); !strings.HasPrefix(out, "all 1 cells of pretended are finished") {
+	if out := s.must("run", "pretended", "--seeds", "1"); !strings.HasPrefix(out, "the 1 cell of pretended is finished") {
 		t.Errorf("of a cell of unknown questions it says\n%s", out)
 	}
 }
@@ -351,7 +351,7 @@ func TestDamaged(t *testing.T) {
 	for _, file := range []string{measured, begun} {
 		damage(file)
 		out := s.must("run", "pretended", "--again")
-		if st := s.load("pretended", "plain", 1); !strings.Contains(out, "1 cells to do, 1 finished before") || !st.Finished() || len(st.Begun.Pieces) != 1 {
+		if st := s.load("pretended", "plain", 1); !strings.Contains(out, "1 cell to do, 1 finished before") || !st.Finished() || len(st.Begun.Pieces) != 1 {
 			t.Errorf("with a damaged %s --again says\n%s, and leaves %+v", file, out, st.Begun)
 		}
 	}

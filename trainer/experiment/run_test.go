@@ -271,7 +271,7 @@ func TestMadeData(t *testing.T) {
 	if err := errors.Join(os.RemoveAll(data), os.Remove(pictures[0])); err != nil {
 		t.Fatal(err)
 	}
-	s.fails([]string{"run", "made", "--seeds", "1,2", "--source", filepath.Join(synth, "samples")}, "1 cells of made", "(plain seed 1 on other data: te")
+	s.fails([]string{"run", "made", "--seeds", "1,2", "--source", filepath.Join(synth, "samples")}, "1 cell of made", "(plain seed 1 on other data: te")
 	s.fails([]string{"run", "tiny", "--source", "x"}, "tiny is trained on pictures, which is built in: leave --source out")
 }
 

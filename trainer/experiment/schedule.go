@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dustin/go-humanize/english"
+
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/plan"
@@ -70,8 +72,9 @@ func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 		open = append(open, t)
 	}
 	if len(foreign) > 0 {
-		return nil, 0, fmt.Errorf("%d cells of %s in %s were begun by other programs, with other settings, on other data, on another machine where times are measured, or to be measured otherwise and are not mixed with those of commit %s (%s): give --again to do them anew, or another --out",
-			len(foreign), w.e.Name, w.o.out, w.tools.commit, few(foreign))
+		return nil, 0, fmt.Errorf("%s of %s in %s %s begun by other programs, with other settings, on other data, on another machine where times are measured, or to be measured otherwise and %s not mixed with those of commit %s (%s): give --again to do them anew, or another --out",
+			english.Plural(len(foreign), "cell", ""), w.e.Name, w.o.out, english.PluralWord(len(foreign), "was", "were"),
+			english.PluralWord(len(foreign), "is", "are"), w.tools.commit, few(foreign))
 	}
 	return open, done, nil
 }
@@ -151,7 +154,7 @@ type outcome struct {
 func (w *work) all(ctx context.Context, open []task, done int, args []string) error {
 	total := done + len(open)
 	if w.show = newProgress(w.app.stdout, open); len(open) > 0 {
-		w.show.line("%s: %d cells to do, %d finished before; %d at a time, %d threads each, into %s", w.e.Name, len(open), done, w.o.jobs, w.threads, w.o.out)
+		w.show.line("%s: %s to do, %d finished before; %d at a time, %s each, into %s", w.e.Name, english.Plural(len(open), "cell", ""), done, w.o.jobs, english.Plural(w.threads, "thread", ""), w.o.out)
 	}
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -218,6 +221,10 @@ func (w *work) verdict(ctx context.Context, err error, broken []string, done, to
 	if done < total {
 		return &stoppedError{done, total, args}
 	}
-	_, err = fmt.Fprintf(w.app.stdout, "all %d cells of %s are finished; experiment report %s --out %s says what came out\n", total, w.e.Name, w.e.Name, w.o.out)
+	finished := fmt.Sprintf("all %d cells of %s are finished", total, w.e.Name)
+	if total == 1 {
+		finished = fmt.Sprintf("the 1 cell of %s is finished", w.e.Name)
+	}
+	_, err = fmt.Fprintf(w.app.stdout, "%s; experiment report %s --out %s says what came out\n", finished, w.e.Name, w.o.out)
 	return err
 }

@@ -122,7 +122,7 @@ func TestForeign(t *testing.T) {
 	if err := (cell.Cell{Root: s.out, Experiment: "tiny", Row: "plain", Seed: 1}).Begin(begun); err != nil {
 		t.Fatal(err)
 	}
-	s.fails(run, "1 cells of tiny", "plain seed 1 by commit 0123")
+	s.fails(run, "1 cell of tiny", "plain seed 1 by commit 0123")
 	s.must(append(run, "--again")...)
 	if st := s.load("tiny", "plain", 1); st.Begun.Commit != first.Begun.Commit || !st.Finished() {
 		t.Errorf("after --again: %+v", st.Begun)

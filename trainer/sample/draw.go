@@ -6,6 +6,8 @@ import (
 	"image"
 	"path/filepath"
 
+	"github.com/dustin/go-humanize/english"
+
 	"ebtrain/data"
 	"ebtrain/ddp/exec"
 	"ebtrain/launch/progressbar"
@@ -73,9 +75,9 @@ func (d *drawing) draw(ctx context.Context) (drawn, error) {
 		return drawn{}, err
 	}
 	if trained.Sentences(d.takes) {
-		return drawn{text: x, what: fmt.Sprintf("%d sentences", d.o.n)}, nil
+		return drawn{text: x, what: english.Plural(d.o.n, "sentence", "")}, nil
 	}
-	out := drawn{what: fmt.Sprintf("%d samples", d.o.n)}
+	out := drawn{what: english.Plural(d.o.n, "sample", "")}
 	if numbers {
 		out.numbers, out.columns = x.F32(), trained.ColumnsOf(d.takes, d.run.Settings.Columns)
 		return out, nil

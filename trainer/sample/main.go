@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
 	"ebtrain/data/atomicfile"
@@ -192,6 +193,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err := drawn.write(o.out, d.takes); err != nil {
 		return unwritten(err)
 	}
-	_, err = fmt.Fprintf(stdout, "%s of %s after %d steps: %s\n", drawn.what, o.run, run.State.Step, o.out)
+	_, err = fmt.Fprintf(stdout, "%s of %s after %s: %s\n", drawn.what, o.run, english.Plural(int(run.State.Step), "step", ""), o.out)
 	return err
 }

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dustin/go-humanize/english"
+
 	"ebtrain/data/atomicfile"
 	"ebtrain/ddp/exec"
 	"ebtrain/launch/progressbar"
@@ -140,9 +142,14 @@ func (r *recorder) start(step int64) (err error) {
 func plan(done, steps int64) string {
 	switch {
 	case done == 0:
-		return fmt.Sprintf("%d steps", steps)
+		return english.Plural(int(steps), "step", "")
+	case done == steps && steps == 1:
+		return "the 1 step was done before (--steps of more goes on)"
 	case done == steps:
 		return fmt.Sprintf("all %d steps were done before (--steps of more goes on)", steps)
+	}
+	if done+1 == steps {
+		return fmt.Sprintf("step %d", steps)
 	}
 	return fmt.Sprintf("steps %d to %d", done+1, steps)
 }
@@ -267,7 +274,7 @@ func (r *recorder) Saved(step int64) error { return advised(r.dir.Saved(step)) }
 
 // Ended says where things are.
 func (r *recorder) Ended(steps int64) error {
-	text := fmt.Sprintf("%d steps done; checkpoint %s", steps, r.dir.Ckpt())
+	text := fmt.Sprintf("%s done; checkpoint %s", english.Plural(int(steps), "step", ""), r.dir.Ckpt())
 	if _, err := os.Stat(r.grid(steps)); err == nil {
 		text += "; samples " + r.grid(steps)
 	}

@@ -173,3 +173,18 @@ func TestLineOfMetrics(t *testing.T) {
 		t.Errorf("got %+v, want %+v", lines[0], want)
 	}
 }
+
+// What is to be done is said of one step as of one.
+func TestStepsToDo(t *testing.T) {
+	for _, tt := range []struct {
+		done, steps int64
+		want        string
+	}{
+		{0, 1, "1 step"}, {0, 20, "20 steps"}, {4, 20, "steps 5 to 20"}, {19, 20, "step 20"},
+		{1, 1, "the 1 step was done before (--steps of more goes on)"}, {20, 20, "all 20 steps were done before (--steps of more goes on)"},
+	} {
+		if got := plan(tt.done, tt.steps); got != tt.want {
+			t.Errorf("%d of %d: %q, want %q", tt.done, tt.steps, got, tt.want)
+		}
+	}
+}

@@ -159,9 +159,9 @@ func (o *options) checkShuffle(src data.Source) error {
 func pictures(o *options, src data.Source) string {
 	what := trained.Noun(trained.Of(src.Schema()))
 	if dataset.BuiltIn(o.data) {
-		return fmt.Sprintf("%d built-in %s (--data %s)", src.Len(), what, o.data)
+		return fmt.Sprintf("%s (--data %s)", trained.Count(src.Len(), "built-in "+what), o.data)
 	}
-	text := fmt.Sprintf("%d %s of %s/%s", src.Len(), what, filepath.Clean(o.data), o.settings.Split)
+	text := fmt.Sprintf("%s of %s/%s", trained.Count(src.Len(), what), filepath.Clean(o.data), o.settings.Split)
 	if t := src.Schema().Text; t != nil {
 		text += fmt.Sprintf(" (a vocabulary of %d, batches of %v tokens)", len(t.Words), t.Edges)
 	}

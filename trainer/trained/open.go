@@ -80,7 +80,7 @@ func (r *Run) First(ctx context.Context, name, split string, n int) (x []float32
 		return nil, err
 	}
 	if int64(n) > src.Len() {
-		return nil, fmt.Errorf("%s/%s holds %d %s, and %d are asked for", name, split, src.Len(), Noun(r.Model.Takes()), n)
+		return nil, fmt.Errorf("%s/%s holds %s, and %d are asked for", name, split, Count(src.Len(), Noun(r.Model.Takes())), n)
 	}
 	ld, err := loader.New(src, loader.Config{Batch: n, World: 1, Range: r.Model.Takes().Range, Tail: loader.Mask, Passes: 1})
 	if err != nil {

@@ -3,6 +3,9 @@ package trained
 import (
 	"fmt"
 	"image"
+	"strings"
+
+	"github.com/dustin/go-humanize/english"
 
 	"ebtrain/data"
 	"ebtrain/data/loader"
@@ -30,6 +33,11 @@ func Noun(in algo.Inputs) string {
 		return "pictures"
 	}
 	return "points"
+}
+
+// Count is n of a Noun: "1 picture", "9 pictures".
+func Count(n int64, noun string) string {
+	return english.Plural(int(n), strings.TrimSuffix(noun, "s"), noun)
 }
 
 // Speed is the unit of a model's speed: "images/s", "sentences/s" or "points/s".

@@ -184,6 +184,15 @@ func TestDrawBegins(t *testing.T) {
 	}
 }
 
+// One is one.
+func TestCount(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 pictures", 1: "1 picture", 9: "9 pictures"} {
+		if got := Count(n, "pictures"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // Pictures make a grid, points of the plane a scatter plot, others nothing.
 func TestPicture(t *testing.T) {
 	for _, tt := range []struct {

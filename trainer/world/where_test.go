@@ -1,6 +1,11 @@
 package world
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
 	"testing"
 
 	"ebtrain/collective/processors"
@@ -28,6 +33,22 @@ func TestSharing(t *testing.T) {
 		}
 		if n := together(c.where, hosts, 0).Count(); n != c.together {
 			t.Errorf("%s: %d processors, want %d", name, n, c.together)
+		}
+	}
+}
+
+// Where a rank is not reached, the error says what to do, and where another thing fails it does
+// not.
+func TestNoWay(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := (&net.Dialer{}).DialContext(ctx, "tcp", "192.0.2.1:9")
+	if err = fmt.Errorf("connect to rank 0: %w", err); !strings.Contains(noWay(err), "ddplaunch --network") {
+		t.Errorf("%v has no advice", err)
+	}
+	for _, other := range []error{nil, errors.New("x"), &net.OpError{Op: "read", Net: "tcp", Err: errors.New("reset")}, &net.OpError{Op: "dial", Net: "unix", Err: errors.New("full")}} {
+		if noWay(other) != "" {
+			t.Errorf("%v has advice of another error", other)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,12 +93,21 @@ func (w *World) connect(ctx context.Context, log *slog.Logger, cfg host.Config) 
 	cfg.Progress, cfg.Ended, cfg.Heard = w.began, func(seq uint64, err error) { w.Ended(seq, err != nil) }, w.Heard
 	comm, err := host.New(ctx, cfg)
 	if err != nil {
-		return fmt.Errorf("connect the ranks: %w", err)
+		return fmt.Errorf("connect the ranks: %w%s", err, noWay(err))
 	}
 	w.Comm = comm // not before: a nil *host.Comm would make a Comm that is not nil
 	w.wg.Go(w.watch)
 	w.wg.Go(func() { w.showFlights(comm.Recent, log) })
 	return nil
+}
+
+// noWay is what to do where the ranks of two hosts do not reach each other, though their
+// launchers do; "" if err is another.
+func noWay(err error) string {
+	if e, ok := errors.AsType[*net.OpError](err); !ok || e.Op != "dial" || e.Net != "tcp" {
+		return ""
+	}
+	return ": if that rank lives, hosts do not reach each other there: ddplaunch --network names an interface by which they do, --port-range ports that a firewall lets through"
 }
 
 // began reports a collective that this rank begins.

@@ -14,7 +14,8 @@
 // four, a random time below so many microseconds); ORDER of blocks and threads
 // (0 forwards, 1 backwards, 2 at random); QUEUE (operations that a stream holds before
 // copies and launches of kernels wait, 0 is any number); FAULT (FUNCTION=N=CODE or
-// FUNCTION=N=~MILLISECONDS, in the environment a list with commas).
+// FUNCTION=N=~MILLISECONDS, in the environment a list with commas); WAKE (who waits for such
+// milliseconds goes on).
 //
 // Device memory and pinned memory lie between pages that cannot be touched and
 // are full of NaN at first.

@@ -20,9 +20,10 @@ func (m *Machine) reset()                  {}
 func (m *Machine) guards()                 {}
 func (m *Machine) set(string, string) bool { return false }
 
-// Fail, Slow, Calls, Live and Left: see the build with cgo.
+// Fail, Slow, Wake, Calls, Live and Left: see the build with cgo.
 func (m *Machine) Fail(string, int, int)           {}
 func (m *Machine) Slow(string, int, time.Duration) {}
+func (m *Machine) Wake()                           {}
 func (m *Machine) Calls(string) int                { return 0 }
 func (m *Machine) Live(string) int                 { return 0 }
 func (m *Machine) Left() string                    { return "" }

@@ -72,10 +72,16 @@ func (m *Machine) Fail(function string, n, code int) {
 }
 
 // Slow makes the n-th call of a function from now on (each one, if n is 0) wait
-// first.
+// first: for so long, or until Wake.
 func (m *Machine) Slow(function string, n int, d time.Duration) {
 	m.tb.Helper()
 	m.Set("FAULT", fmt.Sprintf("%s=%d=~%d", function, n, d.Milliseconds()))
+}
+
+// Wake ends the waits that Slow has brought about.
+func (m *Machine) Wake() {
+	m.tb.Helper()
+	m.Set("WAKE", "")
 }
 
 // Calls is how often a function was called in this test; of "*", all together.

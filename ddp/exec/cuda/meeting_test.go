@@ -18,7 +18,7 @@ func meeting(t *testing.T) Config {
 	t.Helper()
 	t.Setenv("NCCL_NVLS_ENABLE", "1")
 	t.Setenv(cudatest.Prefix+"NCCL_MEET", "1")
-	return Config{Timeout: 10 * time.Second}
+	return Config{Timeout: time.Minute}
 }
 
 // TestOneRankCannotBeginCapture: where ranks wait for each other in a capture, and one cannot
@@ -95,7 +95,7 @@ func TestCaptureFailsWhereRanksMeet(t *testing.T) {
 	if ill == nil || !strings.Contains(ill.Error(), "cuLaunchKernel") || !strings.Contains(ill.Error(), "NCCL_NVLS_ENABLE") || !errors.Is(well, collective.ErrAborted) {
 		t.Errorf("got %v", o.errs)
 	}
-	if took := time.Since(began); took > 8*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
 }

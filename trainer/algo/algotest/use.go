@@ -133,8 +133,18 @@ func finite(name string, x *exec.Tensor, dims []int) error {
 	return nil
 }
 
-// draws runs a plan: the result has this shape and is a function of the seed.
-// Begin sets what a user of the plan is to set.
+// apart: not all samples are alike.
+func apart(name string, x *exec.Tensor) error {
+	b := x.Bytes()
+	row := len(b) / samples
+	if bytes.Equal(b[row:], b[:len(b)-row]) {
+		return fmt.Errorf("all samples of %s are alike", name)
+	}
+	return nil
+}
+
+// draws runs a plan: the result has this shape, is a function of the seed and, of
+// samples, not alike for all. Begin sets what a user of the plan is to set.
 func (u user) draws(p chain.Plan, err error, dims []int, begin func(exec.Vars) error) (e error) {
 	if err != nil {
 		return err
@@ -156,6 +166,11 @@ func (u user) draws(p chain.Plan, err error, dims []int, begin func(exec.Vars) e
 	}
 	if err := finite(p.Out, first, dims); err != nil {
 		return err
+	}
+	if dims[0] == samples {
+		if err := apart(p.Out, first); err != nil {
+			return err
+		}
 	}
 	if _, err := run(seed + 1); err != nil {
 		return err

@@ -150,6 +150,15 @@ func (m flat) Sample(mode nn.Mode, n int) (chain.Plan, error) {
 	return p, err
 }
 
+// idle begins samples and draws none.
+type idle struct{ toy.Config }
+
+func (m idle) SampleGiven(n int) (chain.Plan, error) {
+	p, err := m.Config.SampleGiven(n)
+	p.Stages = nil
+	return p, err
+}
+
 // shared is a config whose clone shares what is below.
 type shared struct {
 	toy.Config
@@ -203,6 +212,7 @@ func TestWrongCapabilities(t *testing.T) {
 		"an encoder that trains": {writer{good()}, "codes", "assigns 1 variables"},
 		"latents as samples":     {flat{good()}, "samples", "want numbers of the shape [3 2 1 3]"},
 		"samples":                {good(), "samples", ""},
+		"samples never drawn":    {idle{good()}, "samples of given latents", "are alike"},
 	} {
 		r := newRig(t.Context(), tt.model)
 		u, err := r.trained(newBackend(t))

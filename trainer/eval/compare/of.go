@@ -197,6 +197,9 @@ func (t *table) note(format string, args ...any) {
 	}
 }
 
+// patches are those of each of n pictures.
+func patches(n int) int { return max(1, min(patchesOfEach, mostPatches/n)) }
+
 // sliced is the sliced Wasserstein distance, the mean over levels, of as many pictures as
 // both sides have. It takes mostPatches patches of them all, where 128 of each of 16,384
 // pictures and more are published: 6 of each of 5,000. The fewer, the further from 0 are
@@ -208,7 +211,7 @@ func (j *Judge) sliced(ctx context.Context, t *table, set Set) error {
 	}
 	j.c.Tell(set.Name + ": patches")
 	n := min(j.count(set), j.count(j.reference))
-	s := quality.SWD{Patches: max(1, min(patchesOfEach, mostPatches/n)), Directions: directions, Seed: j.c.Seed, Threads: j.c.Threads, Mul: j.mul.Products(ctx)}
+	s := quality.SWD{Patches: patches(n), Directions: directions, Seed: j.c.Seed, Threads: j.c.Threads, Mul: j.mul.Products(ctx)}
 	project := func(x []float32) (quality.Projected, error) {
 		if j.c.Size.Vector() {
 			return s.ProjectRows(j.matrix(x, n))

@@ -19,8 +19,8 @@ func scaleOf(m quality.Matrix) scale {
 		}
 	}
 	for k, v := range s.sd {
-		if s.sd[k] = math.Sqrt(v); v == 0 {
-			s.sd[k] = 1
+		if s.sd[k] = math.Sqrt(v); s.sd[k] <= quality.Rounding*math.Abs(s.mean[k]) {
+			s.sd[k] = 1 // it says nothing of what this is the scale of
 		}
 	}
 	return s

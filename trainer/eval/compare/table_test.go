@@ -200,6 +200,15 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// The more pictures, the fewer patches of each.
+func TestPatches(t *testing.T) {
+	for n, want := range map[int]int{1: 128, 256: 128, 257: 127, 5000: 6, 1 << 20: 1} {
+		if got := patches(n); got != want {
+			t.Errorf("%d patches of each of %d pictures, want %d", got, n, want)
+		}
+	}
+}
+
 // The sliced Wasserstein distance is the mean over levels, here two of which the finer
 // is farther, of as many pictures as both sides have.
 func TestSlicedIsOfAllLevels(t *testing.T) {
@@ -242,5 +251,26 @@ func TestBeats(t *testing.T) {
 		if got := r.Better == Half; got != (r.Measure == C2ST) {
 			t.Errorf("%s is better %s", r.Name, r.Better)
 		}
+	}
+}
+
+// What is the same in all of the reference but for rounding is measured as it is: in units of its
+// rounding a difference of one part in a million would outweigh all other features.
+func TestStandardUnitsOfRounding(t *testing.T) {
+	const n = 7
+	reference := quality.NewMatrix(n, 3)
+	for i := range n {
+		copy(reference.Row(i), []float64{0.1, 5 + float64(float32(1e-7))*float64(i%2), float64(i)})
+	}
+	var s space
+	s.standardise(reference)
+	got := s.standard(quality.Matrix{N: 1, D: 3, X: []float64{0.1 + 1e-6, 5 + 1e-6, 9}}).Row(0)
+	for k, most := range []float64{1e-5, 1e-5, 4} {
+		if !(got[k] >= 0 && got[k] <= most) {
+			t.Errorf("feature %d lies at %v, want at most %v", k, got[k], most)
+		}
+	}
+	if got[2] < 1 {
+		t.Errorf("a feature with a spread lies at %v", got[2])
 	}
 }

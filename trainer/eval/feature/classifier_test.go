@@ -1,6 +1,7 @@
 package feature
 
 import (
+	"bytes"
 	"io"
 	"maps"
 	"math"
@@ -162,6 +163,8 @@ func TestLoadRefuses(t *testing.T) {
 		{good, "sha256:def", "was trained on other data"},
 		{filepath.Join(dir, "none"), "", "no such file"},
 		{changed("other", keep, nil), "sha256:abc", "is no classifier"},
+		{changed("old", keep, map[string]string{metaKind: kindUnsummed, metaClasses: "2", metaSize: n.Size.String(), metaData: "sha256:abc"}), "sha256:abc", "is of an older program"},
+		{changed("unsummed", keep, meta), "sha256:abc", "is damaged: its SHA-256 is "},
 		{changed("short", func(v *safetensors.Tensor) bool { return v.Name != "classifier.conv1.weight" }, meta), "sha256:abc", "lacks the layer classifier.conv1.weight"},
 		{changed("shape", func(v *safetensors.Tensor) bool {
 			if v.Name == "head.bias" {
@@ -343,5 +346,36 @@ func TestClassifierOfPoints(t *testing.T) {
 	}
 	if err := e.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Whatever is damaged in a classifier's file, none is read that tells otherwise: measures in its
+// features would be taken for those of the whole one.
+func TestFlippedBytesOfAClassifier(t *testing.T) {
+	n, _ := trained(t)
+	file := filepath.Join(t.TempDir(), "c.safetensors")
+	if err := n.Save(file, "sha256:abc", 0.97); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const header, every = 640, 1999 // bytes; of the weights one of so many
+	if err := CheckReplace(file); err != nil {
+		t.Error(err)
+	}
+	for i := 0; i < len(whole); i++ {
+		if i > header && i%every > 0 {
+			continue
+		}
+		damaged := bytes.Clone(whole)
+		damaged[i] ^= 0x01
+		if err := os.WriteFile(file, damaged, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Load(file, n.Size, "sha256:abc"); err == nil && got.Digest != n.Digest {
+			t.Fatalf("with byte %d of %d flipped another classifier is read", i, len(whole))
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 
 	"ebtrain/data"
 	"ebtrain/data/atomicfile"
@@ -26,8 +27,11 @@ const (
 	metaSize     = "size"
 	metaData     = "data" // digest of the split that it was trained on
 	metaAccuracy = "accuracy"
+	metaSum      = "sha256" // of the network, the data and the accuracy, which the format has no checksum for
 
-	kindClassifier = "classifier of pictures, 1"
+	kindAny        = "classifier of pictures, "
+	kindClassifier = kindAny + "2"
+	kindUnsummed   = kindAny + "1" // of older programs: without metaSum
 )
 
 // names are those of the trained variables, sorted.
@@ -61,7 +65,13 @@ func (n Net) Save(file, data string, accuracy float64) error {
 		metaKind: kindClassifier, metaClasses: fmt.Sprint(n.Classes), metaSize: n.Size.String(),
 		metaData: data, metaAccuracy: strconv.FormatFloat(accuracy, 'g', 4, 64),
 	}
+	meta[metaSum] = n.sum(meta)
 	return atomicfile.Write(file, func(w io.Writer) error { return safetensors.Write(w, tensors, meta) })
+}
+
+// sum is the checksum of a file with these metadata.
+func (n Net) sum(meta map[string]string) string {
+	return digest(n.weightsDigest(), meta[metaData], meta[metaAccuracy])
 }
 
 // CheckReplace reports a file that is there and is no classifier: Save would replace it.
@@ -76,7 +86,7 @@ func CheckReplace(file string) error {
 	is := false
 	if st.Mode().IsRegular() { // all else is not worth opening, and may never end
 		err = safetensors.ReadFile(file, func(f *safetensors.File) error {
-			is = f.Metadata()[metaKind] == kindClassifier
+			is = strings.HasPrefix(f.Metadata()[metaKind], kindAny)
 			return nil
 		})
 	}
@@ -93,6 +103,8 @@ func Load(file string, s Size, digest string) (n Net, err error) {
 		meta := f.Metadata()
 		classes, err := strconv.Atoi(meta[metaClasses])
 		switch {
+		case meta[metaKind] == kindUnsummed:
+			return errors.New("it is of an older program, which kept no checksum, so damage would go unseen: train another with evaluate --train-classifier")
 		case meta[metaKind] != kindClassifier || err != nil || classes < 2:
 			return errors.New("it is no classifier: want a file made by evaluate --train-classifier")
 		case meta[metaSize] != s.String():
@@ -103,6 +115,9 @@ func Load(file string, s Size, digest string) (n Net, err error) {
 		n = Net{Name: "classifier", Size: s, Classes: classes, trunk: classifierTrunk(s)}
 		if err := n.read(f); err != nil {
 			return fmt.Errorf("%w: train another with evaluate --train-classifier", err)
+		}
+		if got, want := n.sum(meta), meta[metaSum]; got != want {
+			return fmt.Errorf("it is damaged: its SHA-256 is %s, expected %s: copy it again, or train another with evaluate --train-classifier", got, want)
 		}
 		return nil
 	})

@@ -16,6 +16,10 @@ import (
 	"math"
 )
 
+// Rounding is what a spread is at most, over the size of the mean, that may be nothing but the
+// rounding of equal numbers in float32, in which networks compute.
+const Rounding = 1e-6
+
 // Matrix is N rows of D values, row-major.
 type Matrix struct {
 	N, D int

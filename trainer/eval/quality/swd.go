@@ -161,7 +161,7 @@ func moments(m Matrix, from, to int) (mean, sd float64) {
 	n := float64(m.N * (to - from))
 	mean = sum / n
 	sd = math.Sqrt(max(0, squares/n-mean*mean))
-	if sd == 0 {
+	if sd <= Rounding*math.Abs(mean) {
 		sd = 1
 	}
 	return mean, sd

@@ -253,3 +253,14 @@ func TestRowsSWD(t *testing.T) {
 		t.Error("rows of nothing")
 	}
 }
+
+// Equal values have a spread that is their sums' rounding, and are not blown up by it.
+func TestMomentsOfEqualValues(t *testing.T) {
+	m := NewMatrix(1000, 3)
+	for i := range m.X {
+		m.X[i] = float64(float32(0.1))
+	}
+	if mean, sd := moments(m, 0, 3); sd != 1 || !(math.Abs(mean-0.1) <= 1e-6) {
+		t.Errorf("mean %v, sd %v; want 0.1 and 1", mean, sd)
+	}
+}

@@ -93,7 +93,7 @@ var mistakes = []mistake{
 	{"damaged shard", "", "train --out z --width 4 --latent 4 --batch 8 --data torn-shard", 1, `torn-shard/train/shard-00000.safetensors.zst: .+`},
 	{"damaged shard, two ranks", "", "ddplaunch -nproc 2 train --out z --width 4 --latent 4 --batch 8 --data torn-shard", 1, `torn-shard/train/shard-00000.safetensors.zst: .+`},
 	{"all data damaged and left out", "", "train --out z --width 4 --latent 4 --batch 8 --data torn-shard --on-bad-data skip", 1, `^step 0: loader: every block that has a sample for the place of number [0-9]+ is damaged, as its own is: copy or import the data set again$`},
-	{"damaged sentences", "", "train --out z --preset lm-snli --embed 4 --hidden 4 --batch 4 --data torn-text", 1, `torn-text/train/shard-00000.safetensors.zst: .+; mend the data, or leave out what is damaged with --on-bad-data skip$`},
+	{"damaged sentences", "", "train --out z --preset lm-snli --embed 4 --hidden 4 --batch 4 --data torn-text", 1, `torn-text/train/shard-00000.safetensors.zst: .+; copy or import the data set again, or leave out what is damaged with --on-bad-data skip$`},
 
 	// Environments.
 	{"RANK alone", "RANK=0", "train --out z", 1, `^WORLD_SIZE is not set although RANK is: set both, or neither to run alone`},
@@ -175,7 +175,8 @@ var mistakes = []mistake{
 	{"pictures that are not there", "", "mkshards folder --src nowhere --size 32 --out z", 1, `nowhere`},
 	{"no pictures", "", "mkshards folder --src empty --size 32 --out z", 1, `empty`},
 	{"out holds a data set", "", "mkshards synth --out shards", 1, `^shards: exists; choose another place, or replace it with --force`},
-	{"verify damaged shards", "", "mkshards verify torn-shard", 1, `torn-shard/train/shard-00000.safetensors.zst: .+`},
+	{"verify damaged shards", "", "mkshards verify torn-shard", 1, `torn-shard/train/shard-00000.safetensors.zst: .+; copy or import the data set again$`},
+	{"measure damaged shards", "", "evaluate --run run --data torn-shard", 1, `torn-shard/train/shard-00000.safetensors.zst: .+; copy or import the data set again$`},
 }
 
 func TestMistakes(t *testing.T) {

@@ -157,8 +157,8 @@ func TestMistakesWithSentences(t *testing.T) {
 		n, code    int
 		want       string
 	}{
-		{"a text preset on pictures", "train --preset lm-snli --data synth --out z", 0, 1, `^--data synth holds 32x32 pictures, and this preset trains on sentences: give --data of sentences`},
-		{"on two ranks", "train --preset lm-snli --data synth --out z", 2, 1, `this preset trains on sentences: give --data of sentences`},
+		{"a text preset on pictures", "train --preset lm-snli --data synth --out z", 0, 1, `^--data synth holds 32x32 pictures, and --algo lm trains on sentences: give --data of sentences`},
+		{"on two ranks", "train --preset lm-snli --data synth --out z", 2, 1, `--algo lm trains on sentences: give --data of sentences`},
 		{"a preset of pictures on text", "train --preset lebm-svhn --out z --data " + data, 0, 1, `holds sentences, and --algo lebm is not set up for them: give other --data, or a preset for sentences`},
 		{"flips", "train --preset lm-snli --flip --out z --data " + data, 0, 2, `^--flip mirrors pictures, and --data .* holds sentences: leave it out`},
 		{"another vocabulary", "evaluate --run run --data " + others, 0, 1, `holds sentences of another vocabulary \([0-9]+ words\) than the model of run was trained with`},

@@ -180,6 +180,7 @@ func mistakesUnderSlurm(t *testing.T, c *cluster) {
 		"another number":     {[]string{"-N2", "--mpi=pmi2", "bin/ddplaunch", "--nnodes", "3", "train"}, "ddplaunch: --nnodes 3, but srun has started ddplaunch on 2 nodes: leave --nnodes out", 2, 2},
 		"no GPU":             {[]string{"-N2", "--mpi=pmi2", "bin/ddplaunch", "-nproc", "gpu", "train"}, "ddplaunch: --nproc-per-node gpu: this node shows no GPU", 2, 2},
 		"node 0 cannot":      {[]string{"-N2", "--mpi=pmi2", "bin/ddplaunch", "--rdzv-endpoint", "203.0.113.7:29400", "train"}, "not an address of this machine, which is node 0: 203.0.113.7", 2, 1},
+		"no program on one":  {[]string{"-N2", "--mpi=pmi2", "sh", "-c", `[ $SLURM_PROCID = 0 ] || exec bin/ddplaunch /nonexistent; exec bin/ddplaunch "$@"`, "sh", "train"}, "program /nonexistent does not exist", 2, 2},
 		"no step of the job": {[]string{"-N1", "env", "-u", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES=2", "bin/ddplaunch", "train"}, "ddplaunch: the job has 2 nodes, but ddplaunch was not started by srun", 1, 2},
 	} {
 		c.run(t, name, func(t *testing.T, c *cluster) {

@@ -95,13 +95,21 @@ func TestValidate(t *testing.T) {
 		`unknown --prior "flat": want ebm or gaussian`:                         tiny(func(c *Config) { c.Prior = "flat" }),
 		"energy: want a learning rate above 0":                                 tiny(func(c *Config) { c.Energy.LR = 0 }),
 		"want a name for each optimiser":                                       tiny(func(c *Config) { c.Energy.Name = generatorNet }),
+		"the prior's chain is annealed or has a temperature":                   tiny(func(c *Config) { c.PriorChain.Annealed = true }),
+		"the prior's chain is annealed or has a temperature:":                  tiny(func(c *Config) { c.PriorChain.Temperature = 0.5 }),
+		"want lengths of batches that rise from 3, got []":                     tinyText(t, func(c *Config) { c.Text.Lengths = []int{} }),
+		"want lengths of batches that rise from 3, got [8 4]":                  tinyText(t, func(c *Config) { c.Text.Lengths = []int{8, 4} }),
+		"want lengths of batches that rise from 3, got [2 8]":                  tinyText(t, func(c *Config) { c.Text.Lengths = []int{2, 8} }),
 	} {
 		err := c.Validate()
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("got %v, want one line that begins with %q", err, want)
 		}
 	}
-	for _, c := range []Config{tiny(same), tiny(func(c *Config) { c.Prior, c.PriorChain.Steps = Gaussian, 0 })} {
+	for _, c := range []Config{
+		tiny(same), tiny(func(c *Config) { c.Prior, c.PriorChain.Steps = Gaussian, 0 }),
+		tinyText(t, func(c *Config) { c.Text.Lengths = []int{data.MinTokens} }),
+	} {
 		if err := c.Validate(); err != nil {
 			t.Error(err)
 		}
@@ -111,9 +119,11 @@ func TestValidate(t *testing.T) {
 // Pictures of another size are a misfit that says which size is taken.
 func TestFit(t *testing.T) {
 	c := published(CelebA64)
-	err := c.Fit(data.Schema{C: 3, H: 32, W: 32})
-	if m, ok := errors.AsType[*algo.Misfit](err); !ok || m.H != 64 || m.W != 64 || m.What != "--net celeba64" {
-		t.Errorf("got %v", err)
+	for _, size := range [][2]int{{32, 32}, {32, 64}, {64, 32}} {
+		err := c.Fit(data.Schema{C: 3, H: size[0], W: size[1]})
+		if m, ok := errors.AsType[*algo.Misfit](err); !ok || m.H != 64 || m.W != 64 || m.What != "--net celeba64" {
+			t.Errorf("%v: got %v", size, err)
+		}
 	}
 	if err := c.Fit(data.Schema{C: 1, H: 64, W: 64}); err != nil || c.Net.Channels != 1 {
 		t.Errorf("got %v and %d channels", err, c.Net.Channels)

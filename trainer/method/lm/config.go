@@ -37,7 +37,7 @@ func (c *Config) TakesSentences() bool { return true }
 // Fit takes vocabulary and lengths from the data.
 func (c *Config) Fit(s data.Schema) error {
 	if s.Text == nil {
-		return errors.New("this preset trains on sentences: give --data of sentences, which mkshards text makes, or take a preset of another --algo")
+		return errors.New("--algo lm trains on sentences: give --data of sentences, which mkshards text makes, or another --algo")
 	}
 	c.Words, c.Lengths = s.Text.Joined(), slices.Clone(s.Text.Edges)
 	return nil

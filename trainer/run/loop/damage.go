@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dustin/go-humanize/english"
+
 	"ebtrain/collective"
 	"ebtrain/data"
 )
@@ -44,12 +46,12 @@ func (t *Trainer) firstBatch(ctx context.Context) error {
 }
 
 // AdviseOnDamage is err, of reading data; if they are damaged, and the run does not leave such
-// out already, with what to do.
+// out already, with how it would.
 func AdviseOnDamage(err error, leavesOut bool) error {
 	if _, damaged := errors.AsType[*data.CorruptError](err); !damaged || leavesOut {
 		return err
 	}
-	return fmt.Errorf("%w; mend the data, or leave out what is damaged with --on-bad-data skip", err)
+	return fmt.Errorf("%w, or leave out what is damaged with --on-bad-data skip", err)
 }
 
 // unreadable is why some rank could not make its next batch, and what to do: its own
@@ -83,8 +85,8 @@ func (t *Trainer) noData(cause error) error {
 	if t.cfg.CkptDir == "" {
 		return fmt.Errorf("step %d: %w", t.next, cause)
 	}
-	return fmt.Errorf("step %d: %w; a checkpoint of the %d steps done is in place: go on from it with --resume",
-		t.next, cause, t.next)
+	return fmt.Errorf("step %d: %w; a checkpoint of the %s done is in place: go on from it with --resume",
+		t.next, cause, english.Plural(int(t.next), "step", ""))
 }
 
 // listDamage says at the end of a run how much it has left out.

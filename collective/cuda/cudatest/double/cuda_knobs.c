@@ -2,7 +2,7 @@
 #include "cuda.h"
 
 #include <stdarg.h>
-#include <unistd.h>
+#include <time.h>
 
 static const settings usual = {.devices = 1, .capability = 90, .sms = 4, .driver = 13000, .memory = 4ull << 30, .seed = 1, .name = "Double H100"};
 settings knobs;
@@ -75,6 +75,18 @@ static order orders[32];
 static int order_count;
 static long total;
 
+static pthread_cond_t awake = PTHREAD_COND_INITIALIZER;
+static unsigned wakes;
+
+// nap sleeps, or until somebody wakes all that do. counts_lock is held.
+static void nap(int ms) {
+	struct timespec end;
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += ms / 1000 + (end.tv_nsec + ms % 1000 * 1000000L) / 1000000000L;
+	end.tv_nsec = (end.tv_nsec + ms % 1000 * 1000000L) % 1000000000L;
+	for (unsigned before = wakes; before == wakes && !pthread_cond_timedwait(&awake, &counts_lock, &end);) {}
+}
+
 // any says whether a function is one of *: not what runs on a stream, and not
 // what makes a context current, which is called as often as a goroutine comes to
 // another thread, so that calls could not be numbered.
@@ -98,8 +110,8 @@ int fault(const char *function) {
 		if (o->code) code = o->code;
 		sleep_ms += o->sleep_ms;
 	}
+	if (sleep_ms) nap(sleep_ms);
 	pthread_mutex_unlock(&counts_lock);
-	if (sleep_ms) usleep(1000 * (useconds_t)sleep_ms);
 	return code;
 }
 
@@ -132,6 +144,7 @@ int eb_knob(const char *name, const char *value) {
 	else if (!strcmp(name, "ORDER") && n >= 0 && n <= 2) knobs.order = (int)n;
 	else if (!strcmp(name, "QUEUE") && n >= 0) knobs.queue = (int)n;
 	else if (!strcmp(name, "FAULT")) bad = add_order(value);
+	else if (!strcmp(name, "WAKE")) wakes++, pthread_cond_broadcast(&awake);
 	else bad = INVALID_VALUE;
 	pthread_mutex_unlock(&counts_lock);
 	return bad;

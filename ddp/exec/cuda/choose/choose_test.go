@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ebtrain/collective"
@@ -262,8 +263,10 @@ func cover() linalg.Conv {
 }
 
 // TestFiles: a file that is not of this machine, or no file of choices, is said once and
-// not used, and written anew; one that cannot be written is said.
+// not used, and written anew; one that cannot be written is said. Who may read it, the umask
+// says.
 func TestFiles(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o027))
 	d := open(t)
 	d.o.Move, d.o.Plain = nil, nil // which might be the fastest
 	dir := t.TempDir()
@@ -275,6 +278,9 @@ func TestFiles(t *testing.T) {
 	text, err := os.ReadFile(good)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if st, err := os.Stat(good); err != nil || st.Mode() != 0o640 {
+		t.Errorf("mode %v, %v; want 0640", st.Mode(), err)
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
 		"another device":   {`"device": "`, `"device": "Other `, "it is of Other"},

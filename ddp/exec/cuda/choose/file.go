@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
-	"path/filepath"
 )
 
 // choice is what was chosen for a problem.
@@ -103,14 +103,15 @@ func (c *Chooser) write(file string, choices map[string]choice, without string) 
 	}
 }
 
-// replace writes a file beside the old one and renames it.
+// replace writes a file beside the old one and renames it. Who may read it is what the umask
+// says, so it is not made by os.CreateTemp, whose files are their owner's alone.
 func replace(file string, text []byte) error {
-	t, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
+	t, err := os.OpenFile(fmt.Sprintf("%s.%d-%d", file, os.Getpid(), rand.Uint64()), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
 	}
 	_, err = t.Write(text)
-	err = cmp.Or(err, t.Chmod(0o644), t.Sync(), t.Close())
+	err = cmp.Or(err, t.Sync(), t.Close())
 	if err == nil {
 		err = os.Rename(t.Name(), file)
 	}
