@@ -16,7 +16,7 @@ func LearnedDigest(path string) (string, error) {
 	}
 	h := sha256.New()
 	for _, group := range []string{Weights, Buffers} {
-		fmt.Fprintf(h, "%s %s\n", group, m.Files[group+suffix].SHA256) // a hash never fails to take a write
+		h.Write(fmt.Appendf(nil, "%s %s\n", group, m.Files[group+suffix].SHA256)) // a hash never fails to take a write
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
 }
