@@ -30,6 +30,8 @@ type Schema struct {
 	Classes []string
 	// Text is not nil where samples are sentences.
 	Text *Text
+	// Columns are, of samples that are rows of a table, those of their values; nil of others.
+	Columns []Column
 }
 
 // Elems is the number of values of one picture.
@@ -60,6 +62,7 @@ func (s Schema) Validate() error {
 	case s.DType != safetensors.U8 && s.DType != safetensors.F32:
 		errs = append(errs, fmt.Errorf("values of type %q, expected U8 or F32", string(s.DType)))
 	}
+	errs = append(errs, s.checkColumns())
 	if errors.Join(errs...) == nil && s.SampleBytes() > 1<<28 {
 		errs = append(errs, fmt.Errorf("a sample of %d bytes is over the limit of %d", s.SampleBytes(), 1<<28))
 	}

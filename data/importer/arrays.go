@@ -154,7 +154,7 @@ func arrayItems(arrays []array) func(context.Context, *budget) iter.Seq2[Item, e
 				err := withNPY(ctx, a.path, func(h npy) error {
 					is := array{path: a.path}
 					if err := is.lies(h, a.geometry); err != nil || is.n != a.n || is.text() != a.text() || is.last != a.last {
-						return errors.New("another array than a moment ago: leave it alone while it is imported")
+						return errChanged
 					}
 					return nil
 				}, func(values io.Reader) error { return a.items(ctx, b, values, yield) })

@@ -1,7 +1,8 @@
 // Package importer reads data sets as their authors publish them and writes
 // them as shards: MNIST (idx.gz), CIFAR-10 (binary records or WebDataset tar),
 // CelebA (zip or folder), the Frey faces and SVHN (MAT-files), any WebDataset tar,
-// any tree or NumPy array of pictures, any text of a sentence a line, and any data.Source.
+// any tree or NumPy array of pictures, any text of a sentence a line, any table of numbers,
+// and any data.Source.
 //
 // An importer function (MNIST, CelebA, …) opens the originals and describes
 // them as a Set; Run decodes them on all cores and writes them in order, so the
@@ -134,8 +135,11 @@ func (o *Options) split(ctx context.Context, w *shard.Writer, p Split) error {
 
 // noun is what originals are called.
 func noun(w *shard.Writer) string {
-	if w.Schema().Text != nil {
+	switch s := w.Schema(); {
+	case s.Text != nil:
 		return "lines"
+	case s.Columns != nil:
+		return "rows"
 	}
 	return "pictures"
 }

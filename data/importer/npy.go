@@ -161,7 +161,7 @@ func withNPY(ctx context.Context, path string, check func(npy) error, f func(val
 	if err == nil {
 		err = check(a)
 	}
-	if want := a.offset + a.values()*a.width(); err == nil && file.size != want {
+	if want := a.offset + a.values()*a.size(); err == nil && file.size != want {
 		err = fmt.Errorf("%d bytes, expected %d for an array of the shape %s: the file was cut short, or is not whole yet, so copy or save it again", file.size, want, a.text())
 	}
 	if err == nil && f != nil {

@@ -49,12 +49,13 @@ type settings struct {
 	onBad       string
 	points      points
 	text        text
+	table       table
 	geometry    importer.Geometry // of crop, size and channels
 	run         importer.Options
 }
 
 func commands() []command {
-	return slices.Concat(pictures(), []command{sentences()}, generated())
+	return slices.Concat(pictures(), []command{sentences(), tables()}, generated())
 }
 
 // flagSet defines the command's flags.

@@ -42,15 +42,17 @@ const help = `mkshards writes a data set as shards, the format that train reads.
   mkshards npy     --src x.npy --labels y.npy --out shards/mine
   mkshards folder  --src pictures --size 64 --test-percent 10 --out shards/mine
   mkshards text    --src sentences.txt --val 500 --test 500 --out shards/text
+  mkshards table   --src measured.csv --test-percent 10 --out shards/mine
   mkshards synth   --size 32 --out shards/synth
   mkshards checkerboard --cols 2 --out shards/checkerboard
   mkshards gauss   --modes 8 --sd 0.1 --out shards/ring
 
 With pictures of your own, in a folder or a zip, mkshards folder is all it
-takes, and in arrays of NumPy's mkshards npy. What the others read must be
-downloaded first; mkshards celeba --help, cifar10 --help, mnist --help,
-frey --help and svhn --help say where it is. mkshards synth, checkerboard and
-gauss need nothing, and train takes these names as --data, too.
+takes, and in arrays of NumPy's mkshards npy; with vectors of your own, in CSV
+or arrays, mkshards table. What the others read must be downloaded first;
+mkshards celeba --help, cifar10 --help, mnist --help, frey --help and svhn --help
+say where it is. mkshards synth, checkerboard and gauss need nothing, and train
+takes these names as --data, too.
 
   mkshards info   shards/mnist     what a data set is
   mkshards verify shards/mnist     reads every byte and names what is damaged
@@ -97,9 +99,9 @@ func commandNames() []string {
 
 // groups are the flags of all commands as --help shows them.
 var groups = []cliflag.Group{
-	{Title: "The originals", Flags: []string{"src", "labels", "partition", "test-percent", "limit", "on-bad", "seed", "train", "val", "test"}},
+	{Title: "The originals", Flags: []string{"src", "labels", "partition", "delimiter", "header", "test-percent", "val-percent", "limit", "on-bad", "seed", "train", "val", "test"}},
 	{Title: "The density", Flags: []string{"cols", "dim", "modes", "radius", "sd"}},
-	{Title: "The samples", Flags: []string{"crop", "size", "pad", "channels", "lowercase", "split-punctuation", "max-length", "buckets"}},
+	{Title: "The samples", Flags: []string{"columns", "leave-out", "label-column", "standardize", "like", "crop", "size", "pad", "channels", "lowercase", "split-punctuation", "max-length", "buckets"}},
 	{Title: "The vocabulary", Flags: []string{"min-count", "max-words", "vocabulary"}},
 	{Title: "The data set", Flags: []string{"out", "force", "workers"}},
 	{Title: "Help", Flags: []string{"help", "version"}},

@@ -13,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
+	"ebtrain/data"
 	"ebtrain/data/shard"
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/progressbar"
@@ -104,6 +105,21 @@ func named(classes []string) string {
 	return strings.Join(classes, ", ")
 }
 
+// columns says what the values of a table's rows are, of many the first.
+func columns(all []data.Column) (text string) {
+	for i, c := range all {
+		if i == maxNamed {
+			return text + fmt.Sprintf("  and %d more columns\n", len(all)-i)
+		}
+		text += fmt.Sprintf("  column %q", c.Name)
+		if c.Mean != 0 || c.SD != 1 {
+			text += fmt.Sprintf(", of mean %.6g and standard deviation %.6g", c.Mean, c.SD)
+		}
+		text += "\n"
+	}
+	return text
+}
+
 // describe writes what a data set is.
 func describe(w io.Writer, dir string, x *shard.Index) error {
 	s := x.Schema
@@ -128,6 +144,7 @@ func describe(w io.Writer, dir string, x *shard.Index) error {
 			text += fmt.Sprintf("         %8d %s, %d of them (%.2f %%) not in the vocabulary\n", p.Words, english.PluralWord(int(p.Words), "word", ""), p.Unknown, 100*float64(p.Unknown)/float64(p.Words))
 		}
 	}
+	text += columns(s.Columns)
 	for _, k := range slices.Sorted(maps.Keys(x.Preprocessing)) {
 		text += fmt.Sprintf("  %s: %s\n", k, x.Preprocessing[k])
 	}

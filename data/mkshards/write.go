@@ -125,8 +125,11 @@ func (c command) convert(ctx context.Context, s *settings, stderr io.Writer) (x 
 
 // unit is what is counted each second.
 func (c command) unit() string {
-	if c.name == sentences().name {
+	switch c.name {
+	case sentences().name:
 		return "lines/s"
+	case tableName:
+		return "rows/s"
 	}
 	return "images/s"
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/data"
 	"ebtrain/data/safetensors"
 )
 
@@ -49,6 +50,7 @@ func TestDigestCovers(t *testing.T) {
 		"preprocessing": func(x *Index) { x.Preprocessing["flip"] = "" },
 		"type":          func(x *Index) { x.Schema.DType = safetensors.F32 },
 		"shape":         func(x *Index) { x.Schema.Shape = [3]int{2, 4, 3} },
+		"columns":       func(x *Index) { x.Schema.Columns = []data.Column{{Name: "a", SD: 1}} },
 		"classes":       func(x *Index) { x.Schema.Classes[0], x.Schema.Classes[1] = x.Schema.Classes[1], x.Schema.Classes[0] },
 	} {
 		if digest(change) == was {

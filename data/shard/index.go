@@ -58,7 +58,8 @@ type Schema struct {
 	DType   safetensors.DType `json:"dtype"`
 	Shape   [3]int            `json:"shape"` // C, H, W
 	Classes []string          `json:"classes"`
-	Text    *Text             `json:"text,omitempty"` // of sentences
+	Text    *Text             `json:"text,omitempty"`    // of sentences
+	Columns []data.Column     `json:"columns,omitempty"` // of rows of a table
 }
 
 // Preprocessing says what was done to the originals, by key. It is part of the
@@ -95,9 +96,12 @@ type Skipped struct {
 // "left-predictor" is reserved in FORMAT.md.
 var knownFeatures = []string{featureText}
 
+// Data is what samples are, without the words of a text, which lie in a file.
+func (x *Index) Data() data.Schema { return x.Schema.data() }
+
 // data is the schema without the words of a text, which lie in a file.
 func (s Schema) data() data.Schema {
-	d := data.Schema{C: s.Shape[0], H: s.Shape[1], W: s.Shape[2], DType: s.DType, Classes: s.Classes}
+	d := data.Schema{C: s.Shape[0], H: s.Shape[1], W: s.Shape[2], DType: s.DType, Classes: s.Classes, Columns: s.Columns}
 	if s.Text != nil {
 		d.Text = &data.Text{Edges: s.Text.Edges}
 	}
@@ -252,6 +256,9 @@ func (x *Index) digest(split string) string {
 	}
 	if t := x.Schema.Text; t != nil {
 		_, _ = fmt.Fprintf(h, "words %s, lengths %v\n", t.SHA256, t.Edges)
+	}
+	for _, c := range x.Schema.Columns {
+		_, _ = fmt.Fprintf(h, "column %q mean %v sd %v\n", c.Name, c.Mean, c.SD)
 	}
 	for _, e := range x.Splits[split].Shards {
 		_, _ = fmt.Fprint(h, e.Samples)

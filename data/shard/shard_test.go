@@ -296,6 +296,24 @@ func TestBadSamplesAndPlaces(t *testing.T) {
 	}
 }
 
+// A block has as many whole samples as fit into its size, and a shard as many whole blocks
+// as fit into its own; there is at least one of each.
+func TestSizesOfWhatIsWritten(t *testing.T) {
+	for _, tt := range []struct{ sample, block, shard int }{
+		{1, 256 << 10, 48 << 20},
+		{3072, 85, 192 * 85}, // 192 blocks of 255 KiB are 47.8 MiB
+		{128 << 10, 2, 384},
+		{128<<10 + 1, 1, 383},
+		{20 << 20, 1, 2},
+		{48<<20 + 1, 1, 1},
+	} {
+		block, shard := layoutFor(data.Schema{C: 1, H: 1, W: tt.sample, DType: safetensors.U8})
+		if block != tt.block || shard != tt.shard {
+			t.Errorf("samples of %d bytes: %d in a block and %d in a shard, want %d and %d", tt.sample, block, shard, tt.block, tt.shard)
+		}
+	}
+}
+
 // TestWhatCannotBeWrittenIsNamed: by the name it was to have, and not by its temporary's.
 func TestWhatCannotBeWrittenIsNamed(t *testing.T) {
 	for in, want := range map[string]string{ // what is in the way of it
@@ -316,6 +334,24 @@ func TestWhatCannotBeWrittenIsNamed(t *testing.T) {
 		if _, err = w.Commit(t.Context()); err == nil || err.Error() != filepath.Join(dir, want) {
 			t.Errorf("%s in its way: %v, want %s", in, err, filepath.Join(dir, want))
 		}
+	}
+}
+
+// A shard is written when it is full, and whoever adds its last sample is told if it cannot
+// be: an importer need not read the rest.
+func TestFullShardThatCannotBeWritten(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "set")
+	w, err := Create(dir, Options{Schema: tiny, ShardSamples: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lay(t, w.Temporary(), map[string]string{"train": ""})
+	first, second := w.Add(t.Context(), "train", sample(0), 0), w.Add(t.Context(), "train", sample(1), 0)
+	if want := filepath.Join(dir, "train: not a directory"); first != nil || second == nil || second.Error() != want {
+		t.Errorf("the first: %v, the last: %v, want %s", first, second, want)
+	}
+	if err := w.Abort(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -93,7 +93,7 @@ func Create(dir string, o Options) (*Writer, error) {
 	}
 	w.index = Index{
 		Format: formatName, Version: Version{Major, Minor}, RequiredFeatures: features,
-		Schema:       Schema{DType: o.Schema.DType, Shape: [3]int{o.Schema.C, o.Schema.H, o.Schema.W}, Classes: classes, Text: textIndex(o.Schema.Text)},
+		Schema:       Schema{DType: o.Schema.DType, Shape: [3]int{o.Schema.C, o.Schema.H, o.Schema.W}, Classes: classes, Text: textIndex(o.Schema.Text), Columns: o.Schema.Columns},
 		BlockSamples: block, Preprocessing: o.Preprocessing, Splits: map[string]Split{},
 	}
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(o.Workers), zstd.WithEncoderCRC(true))

@@ -7,7 +7,7 @@ package philox
 // Subs of Sampling. Where nothing else is said, step is 0 and sample the sample.
 const (
 	SamplingLatents    uint16 = 0 // latents of samples that are drawn; step = transition
-	SamplingUniform    uint16 = 1 // uniform noise whose energy is compared with that of data
+	SamplingUniform    uint16 = 1 // noise whose energy is compared with that of data
 	SamplingSubset     uint16 = 2 // a kernel distance's subset; step = subset, sample = side
 	SamplingPatches    uint16 = 3 // where a sliced distance's patches lie; step = level of the pyramid
 	SamplingDirections uint16 = 4 // and what they are projected on; step = level, sample = direction
@@ -30,6 +30,7 @@ const (
 	DataOrderPool       uint16 = 2  // the samples of a pool of blocks; sample = pool
 	DataOrderAll        uint16 = 3  // all blocks
 	DataOrderImport     uint16 = 16 // pictures of a tree of files, once, without a seed; step is 0
+	DataOrderTable      uint16 = 17 // which rows of a table are of which split, once, without a seed; sample and step are the row
 	DataOrderClassifier uint16 = 0  // the pictures that an evaluation's classifier is trained on; step = pass
 )
 

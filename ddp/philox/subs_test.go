@@ -52,7 +52,7 @@ func TestSubsKeepTheirNumbers(t *testing.T) {
 		{0, []uint16{SamplingLatents, SamplingUniform, SamplingSubset, SamplingPatches, SamplingDirections, SamplingSeed, SamplingStarts, SamplingGiven}},
 		{16, []uint16{SamplingNoise, SamplingPixels, SamplingClass, SamplingRepeated, SamplingUnigram, SamplingWords}},
 		{0, []uint16{DataOrderShards, DataOrderBlocks, DataOrderPool, DataOrderAll}},
-		{16, []uint16{DataOrderImport}},
+		{16, []uint16{DataOrderImport, DataOrderTable}},
 		{0, []uint16{DataOrderClassifier}},
 		{0, []uint16{AugmentFlip}},
 		{0, []uint16{AugmentClassifierFlip}},

@@ -48,6 +48,11 @@ func TestLauncherKilledInSteps(t *testing.T) {
 	if group, err := unix.Getpgid(guard); err != nil || group != guard {
 		t.Errorf("who kills the launcher's group kills the guard, of group %d, too (%v)", group, err)
 	}
+	for deadline := time.Now().Add(patience); !ignores(guard, unix.SIGTERM); time.Sleep(time.Millisecond) { // from its start on
+		if time.Now().After(deadline) {
+			t.Fatal("the guard does not ignore SIGTERM")
+		}
+	}
 	if err := unix.Kill(guard, unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // stuckMode has every rank but 1 wait in a collective that rank 1 does not come
-// to: it sleeps, or computes for some seconds and then comes.
+// to: it sleeps, or computes until the file args[1] is there and then comes.
 func stuckMode(ctx context.Context, g *rendezvous.Group, args []string) (int, error) {
 	if err := ready(ctx, g); err != nil {
 		return 1, err
@@ -33,7 +33,9 @@ func stuckMode(ctx context.Context, g *rendezvous.Group, args []string) (int, er
 		g.Progress(3, "load", 0, "")
 		settled()
 		if args[0] == "computes" {
-			for begun := time.Now(); time.Since(begun) < 7*time.Second; {
+			for err := error(os.ErrNotExist); err != nil; _, err = os.Stat(args[1]) {
+				for begun := time.Now(); time.Since(begun) < 5*time.Millisecond; {
+				}
 			}
 			return 0, g.Barrier(ctx, "done")
 		}
@@ -136,17 +138,19 @@ func TestFlightOfSeveralNodes(t *testing.T) {
 	for _, j := range all {
 		j.numbers("settled", 2)
 	}
-	if err := all[1].cmd.Process.Signal(unix.SIGUSR2); err != nil {
-		t.Fatal(err)
-	}
 	table := regexp.MustCompile(`ddplaunch: flight: 0,2-3 +7 +all-reduce bucket 0 .*
 ddplaunch: flight: 1 +6 +barrier .*  <-- 1 behind, 3 ranks wait
 `)
-	for _, j := range all {
-		for deadline := time.Now().Add(patience); !table.MatchString(j.output()); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("no %q in\n%s", table, j.output())
-			}
+	shown := func() bool { return table.MatchString(all[0].output()) && table.MatchString(all[1].output()) }
+	for deadline := time.Now().Add(patience); !shown(); { // a node that stands still is left out
+		if time.Now().After(deadline) {
+			t.Fatalf("no %q in both of\n%s\n%s", table, all[0].output(), all[1].output())
+		}
+		if err := all[1].cmd.Process.Signal(unix.SIGUSR2); err != nil {
+			t.Fatal(err)
+		}
+		for asked := time.Now(); !shown() && time.Since(asked) < time.Second; {
+			time.Sleep(5 * time.Millisecond)
 		}
 	}
 }
@@ -164,21 +168,28 @@ func host(t *testing.T) string {
 // waited for, and others hear of it; with 0 nobody asks.
 func TestStuckRank(t *testing.T) {
 	for name, tt := range map[string]struct {
-		args []string
-		code int
-		says string
+		after string
+		code  int
+		says  string
 	}{
-		"sleeps":   {[]string{"--stuck-after", "2s", "-nproc", "2", "RANKS", "stuck", "sleeps"}, 1, `\): no progress for \d+s during load, step 3: rank 0 waits for it during all-reduce bucket 0, seq 7, step 3\n`},
-		"computes": {[]string{"--stuck-after", "3s", "-nproc", "2", "RANKS", "stuck", "computes"}, 0, `\): no progress for \d+s during load, step 3, but it computes: rank 0 waits for it during all-reduce bucket 0, seq 7, step 3\n`},
+		"sleeps":   {"2s", 1, `\): no progress for \d+s during load, step 3: rank 0 waits for it during all-reduce bucket 0, seq 7, step 3\n`},
+		"computes": {"3s", 0, `\): no progress for \d+s during load, step 3, but it computes: rank 0 waits for it during all-reduce bucket 0, seq 7, step 3\n`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, out := run1(t, tt.args...)
-			if code != tt.code {
-				t.Errorf("exit code %d, want %d", code, tt.code)
+			heard := t.TempDir() + "/heard"
+			j := start(t, nil, "--stuck-after", tt.after, "-nproc", "2", "RANKS", "stuck", name, heard)
+			says := regexp.MustCompile(tt.says) // a launcher that stood still says more seconds
+			for deadline := time.Now().Add(patience); !says.MatchString(j.output()); time.Sleep(5 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("no %q in\n%s", says, j.output())
+				}
 			}
-			if !regexp.MustCompile(tt.says).MatchString(out) { // a launcher that stood still says more seconds
-				t.Errorf("want %q in\n%s", tt.says, out)
+			if err := os.WriteFile(heard, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if code, out := j.end(); code != tt.code {
+				t.Errorf("exit code %d, want %d:\n%s", code, tt.code, out)
 			}
 		})
 	}

@@ -355,6 +355,16 @@ func (j *job) numbers(word string, n int) map[int]int {
 	return nil
 }
 
+// awaits waits until the launcher has written a text.
+func (j *job) awaits(text string) {
+	j.t.Helper()
+	for deadline := time.Now().Add(patience); !strings.Contains(j.output(), text); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			j.t.Fatalf("%q did not come; the launcher wrote\n%s", text, j.output())
+		}
+	}
+}
+
 // awaitProgram waits until a process, which somebody has started, is the program of that name.
 func awaitProgram(t *testing.T, pid int, name string) {
 	t.Helper()

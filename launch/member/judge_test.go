@@ -168,9 +168,13 @@ func TestOthersAreAsked(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	answered := false
-	for range 20 { // on a busy machine an answer may be late
-		if nobody, known := a.ask("nobody"); nobody || known != 2 {
+	for range 20 { // on a busy machine an answer may be late, and gossip give up the other for a while
+		nobody, known := a.ask("nobody")
+		if nobody || known > 2 {
 			t.Fatalf("who is not there answers %v, of %d", nobody, known)
+		}
+		if known < 2 {
+			continue
 		}
 		a.mu.Lock()
 		_, answered = a.answered["b"]

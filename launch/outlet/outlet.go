@@ -188,7 +188,7 @@ func (o *Outlet) wait(most int) {
 	defer o.mu.Unlock()
 	for o.bytes > most && o.err == nil && o.waited < patience {
 		asleep := time.Now()
-		wake := time.AfterFunc(turn, o.changed.Broadcast)
+		wake := time.AfterFunc(turn, o.wake)
 		o.changed.Wait()
 		wake.Stop()
 		if o.counted.After(asleep) { // by another who waits
@@ -197,6 +197,14 @@ func (o *Outlet) wait(most int) {
 		o.counted = time.Now()
 		o.waited += min(o.counted.Sub(asleep), turn)
 	}
+}
+
+// wake wakes all that wait. Under the lock, for who has not begun to wait when a timer runs out,
+// as it stood still, would hear of nothing else and wait for ever.
+func (o *Outlet) wake() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.changed.Broadcast()
 }
 
 // untilRoom waits until a file has room that does not wait by itself: whoever else has

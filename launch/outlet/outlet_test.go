@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -87,12 +86,12 @@ func TestNonblocking(t *testing.T) {
 	}
 }
 
-// flood writes three times as much as fits, and returns how many lines, of 1000 bytes.
+// flood writes three times as much as fits, and returns how many lines, of 1000 bytes, that
+// begin with their number.
 func flood(t *testing.T, out *Writer) (lines int) {
 	t.Helper()
-	line := append(bytes.Repeat([]byte{'x'}, 999), '\n')
 	for range 3 * bound / 1000 {
-		if _, err := out.Write(line); err != nil {
+		if _, err := fmt.Fprintf(out, "%-998dx\n", lines); err != nil {
 			t.Fatal(err)
 		}
 		lines++
@@ -135,16 +134,47 @@ func TestReaderStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := <-done
-	kept, gaps := strings.Count(got, "x\n"), 0
-	for _, gap := range regexp.MustCompile(`\n\[(\d+) lines are left out here: the output was not taken\]\n`).FindAllStringSubmatch(got, -1) {
-		n, err := strconv.Atoi(gap[1])
-		if err != nil {
-			t.Fatal(err)
+	next, gaps := 0, 0 // where they are depends on when the writer started
+	for line := range strings.Lines(got) {
+		var n int
+		switch {
+		case line == "last\n":
+		case strings.HasPrefix(line, "["):
+			if _, err := fmt.Sscanf(line, "[%d lines are left out here: the output was not taken]\n", &n); err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			next, gaps = next+n, gaps+1
+		default:
+			if n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(line, "x\n"))); err != nil || n != next {
+				t.Fatalf("%.20q comes as line %d: %v", line, next, err)
+			}
+			next++
 		}
-		gaps += n
 	}
-	if kept < bound/2000 || kept+gaps != lines || !strings.HasSuffix(got, "the output was not taken]\nlast\n") {
-		t.Errorf("%d lines came and %d were said to be left out, of %d; then %q", kept, gaps, lines, got[max(0, len(got)-100):])
+	if gaps == 0 || next != lines || !strings.HasSuffix(got, "\nlast\n") {
+		t.Errorf("%d lines came or were said to be left out, at %d places, of %d; then %q", next, gaps, lines, got[max(0, len(got)-100):])
+	}
+}
+
+// Who stands still just before it waits, until its timer has run out, is woken all the same.
+func TestWake(t *testing.T) {
+	out := New(io.Discard)
+	defer out.Close()
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	soon := time.AfterFunc(0, out.wake)
+	defer soon.Stop()
+	lost := false
+	late := time.AfterFunc(10*time.Second, func() {
+		out.mu.Lock()
+		defer out.mu.Unlock()
+		lost = true
+		out.changed.Broadcast()
+	})
+	defer late.Stop()
+	time.Sleep(20 * time.Millisecond)
+	if out.changed.Wait(); lost {
+		t.Error("the timer ran out before the wait, which has not heard of it")
 	}
 }
 
@@ -159,9 +189,9 @@ func TestLastDropped(t *testing.T) {
 	}
 	got := shut.text.String()
 	const kept = bound / 1000
-	want := strings.Repeat("x", 999) + fmt.Sprintf("\n[%d lines are left out here: the output was not taken]\n", lines-kept)
+	want := fmt.Sprintf("x\n[%d lines are left out here: the output was not taken]\n", lines-kept)
 	if n := strings.Count(got, "x\n"); n != kept || !strings.HasSuffix(got, want) {
-		t.Errorf("%d lines came, want %d, and then %q, want %q", n, kept, got[strings.LastIndex(got, "x\n")+2:], want[1000:])
+		t.Errorf("%d lines came, want %d, and then %q, want %q", n, kept, got[strings.LastIndex(got, "x\n"):], want)
 	}
 }
 
@@ -176,38 +206,49 @@ func (g *gate) Write(p []byte) (int, error) {
 	return g.text.Write(p)
 }
 
-// A slow reader gets everything if who writes waits for room.
+// A slow reader gets everything if who writes waits for room: one that takes nearly all the
+// time that he has for a piece.
 func TestSlowReader(t *testing.T) {
-	r, out, _ := pipe(t)
-	line := append(bytes.Repeat([]byte{'x'}, 9999), '\n')
-	const lines = 3 * bound / 10000
-	go func() {
-		for range lines {
-			out.AwaitRoom()
-			if _, err := out.Write(line); err != nil {
-				t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		r, w := io.Pipe()
+		out := New(w)
+		line := append(bytes.Repeat([]byte{'x'}, 9999), '\n')
+		const lines = 3 * bound / 10000
+		go func() {
+			for range lines {
+				out.AwaitRoom()
+				if _, err := out.Write(line); err != nil {
+					t.Error(err)
+				}
 			}
+			out.Close()
+		}()
+		got := make([]byte, lines*len(line))
+		for at := 0; at < len(got); {
+			time.Sleep(patience - 2*turn)
+			n, err := r.Read(got[at:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			at += n
 		}
-	}()
-	got := make([]byte, lines*len(line))
-	for at := 0; at < len(got); {
-		n, err := r.Read(got[at:min(len(got), at+1<<14)])
-		if err != nil {
-			t.Fatal(err)
+		if want := bytes.Repeat(line, lines); !bytes.Equal(got, want) {
+			t.Error("the text is not what was written")
 		}
-		at += n
-		if at%(1<<18) < 1<<14 {
-			time.Sleep(2 * time.Millisecond)
-		}
-	}
-	if want := bytes.Repeat(line, lines); !bytes.Equal(got, want) {
-		t.Error("the text is not what was written")
-	}
+	})
 }
 
 // Whoever stands still finds that its reader has taken nothing: it has not waited for him.
 func TestStandsStill(t *testing.T) {
 	r, out, _ := pipe(t)
+	still := exec.Command("sh", "-c", `read -r _; kill -STOP $PPID; sleep "$0"; kill -CONT $PPID`, fmt.Sprint(2*patience.Seconds()))
+	stop, err := still.StdinPipe()
+	if err == nil {
+		err = still.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	text := bytes.Repeat([]byte("a line\n"), bound/20)
 	if _, err := out.Write(text); err != nil {
 		t.Fatal(err)
@@ -226,8 +267,11 @@ func TestStandsStill(t *testing.T) {
 		full = out.bytes < len(text) && out.waited > 0
 		out.mu.Unlock()
 	}
-	still := exec.Command("sh", "-c", `kill -STOP $PPID; sleep "$0"; kill -CONT $PPID`, fmt.Sprint(2*patience.Seconds()))
-	if err := still.Run(); err != nil {
+	// It is there already: while it starts the reader would be waited for.
+	if _, err := stop.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := still.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadFull(r, make([]byte, len(text))); err != nil {

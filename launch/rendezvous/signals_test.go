@@ -3,6 +3,8 @@ package rendezvous
 import (
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,9 +62,24 @@ func TestBatchSystemAsksRank(t *testing.T) {
 	}
 }
 
+// terminate sends this process a SIGTERM, and returns when it has come: the thread that the
+// kernel gives it to may have no processor for a while.
 func terminate(t *testing.T) {
 	t.Helper()
 	if err := unix.Kill(os.Getpid(), unix.SIGTERM); err != nil {
 		t.Fatal(err)
+	}
+	for pending := true; pending; time.Sleep(time.Millisecond) {
+		status, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, text, _ := strings.Cut(string(status), "ShdPnd:")
+		text, _, _ = strings.Cut(text, "\n")
+		signals, err := strconv.ParseUint(strings.TrimSpace(text), 16, 64)
+		if err != nil {
+			t.Fatalf("signals that are pending: %v", err)
+		}
+		pending = signals&(1<<(unix.SIGTERM-1)) != 0
 	}
 }

@@ -22,10 +22,11 @@ import (
 // by the environment of its rank: what is to live on is started without it.
 
 const (
-	// leftWait is how long they may take to end.
+	// leftWait is how long they may take to end, in looks that count as leftTurn at most: on a
+	// busy machine a look may take longer, in which the one before has had no effect yet.
 	leftWait = time.Second
-	// quietLooks is how often none may be found, in a row, until there are none: who has
-	// just been killed may not have left its children to its parent yet.
+	leftTurn = 50 * time.Millisecond
+	// quietLooks is how often none may be found, in a row, until there are none.
 	quietLooks = 3
 )
 
@@ -35,7 +36,8 @@ const (
 func endLeft(parent func() int, jobs map[string]bool, behind map[int]bool, quiet int) (ended []string) {
 	var seen, left []int
 	names := map[int]string{}
-	for deadline := time.Now().Add(leftWait); quiet > 0 && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for waited := time.Duration(0); quiet > 0 && waited < leftWait; {
+		begun := time.Now()
 		left = slices.DeleteFunc(leftTo(parent(), jobs), func(pid int) bool { return behind[pid] })
 		if quiet--; len(left) > 0 {
 			quiet = quietLooks
@@ -49,7 +51,12 @@ func endLeft(parent func() int, jobs map[string]bool, behind map[int]bool, quiet
 		}
 		for _, pid := range seen {
 			_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // of a guard's none is its child
+			if !over(pid) {
+				quiet = quietLooks // it has not left its children to its parent yet
+			}
 		}
+		time.Sleep(2 * time.Millisecond)
+		waited += min(time.Since(begun), leftTurn)
 	}
 	for _, pid := range seen {
 		if !slices.Contains(left, pid) {
@@ -57,6 +64,15 @@ func endLeft(parent func() int, jobs map[string]bool, behind map[int]bool, quiet
 		}
 	}
 	return ended
+}
+
+// over says that a process has ended, with all its threads: what it had started is its parent's.
+// The first of them is a zombie before the others have, which may take long where there is much
+// memory to take back.
+func over(pid int) bool {
+	state, _, _ := kin(pid)
+	threads, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)) // none if it is gone
+	return state == "" || state == "Z" && len(threads) <= 1
 }
 
 // leftTo are the children of a process that ranks of these jobs have left. Zombies have no
@@ -133,6 +149,6 @@ func (a *agent) endLeft() {
 		if len(all) > 0 {
 			a.console.say(fmt.Sprintf("ended what ranks have left running: %s; start what is to live on with env -u %s", strings.Join(all, ", "), env.GroupVar))
 		}
-	case <-time.After(2 * leftWait): // one that waits in the kernel
+	case <-time.After(10 * leftWait): // one that waits in the kernel
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,7 +60,14 @@ func TestLeft(t *testing.T) {
 	if got := leftTo(1<<30, jobs); len(got) > 0 {
 		t.Errorf("left to nobody are %v", got)
 	}
-	ended := strings.Join(endLeft(os.Getpid, jobs, map[int]bool{spared: true}, 1), " ")
+	looks := 0
+	parent := func() int { // a machine on which the first looks take long
+		if looks++; looks <= 3 {
+			time.Sleep(leftWait / 2)
+		}
+		return os.Getpid()
+	}
+	ended := strings.Join(endLeft(parent, jobs, map[int]bool{spared: true}, 1), " ")
 	for _, pid := range append(left, child) {
 		if err := unix.Kill(pid, 0); err == nil || !strings.Contains(ended, fmt.Sprintf("(pid %d)", pid)) {
 			t.Errorf("process %d has ended: %v; named are %s", pid, err, ended)
@@ -113,5 +121,52 @@ func TestReapOrphans(t *testing.T) {
 	}
 	if err1, err2 := rank.Wait(), other.Wait(); fmt.Sprint(err1, err2) != "exit status 3 exit status 4" {
 		t.Errorf("others waited and got %v and %v", err1, err2)
+	}
+}
+
+// largeVar has this test binary be a rank's daemon with much memory and a child.
+const largeVar = "SUPERVISE_TEST_LARGE"
+
+// While the kernel takes back the memory of a large process its environment is gone, and its
+// children are still its own: they are waited for.
+func TestLeftByALargeOne(t *testing.T) {
+	const ours = env.GroupVar + "=job-e1"
+	if os.Getenv(largeVar) != "" {
+		much := make([]byte, 256<<20)
+		for i := 0; i < len(much); i += 4096 {
+			much[i] = 1
+		}
+		child := exec.Command("sleep", "60")
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println(child.Process.Pid)
+		_ = child.Wait()
+		runtime.KeepAlive(much)
+	}
+	if err := adopt(); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "-test.run=^TestLeftByALargeOne$")
+	cmd.Env = append(env.Without(os.Environ()), largeVar+"=1", ours)
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = cmd.Process.Kill(), cmd.Wait() }) // it may have ended
+	var child int
+	if _, err := fmt.Fscan(out, &child); err != nil {
+		t.Fatal(err)
+	}
+	ended := strings.Join(endLeft(os.Getpid, map[string]bool{"job-e1": true}, nil, 1), " ")
+	if want := fmt.Sprintf("sleep (pid %d)", child); !strings.Contains(ended, want) {
+		t.Errorf("ended are %s, want also %s", ended, want)
 	}
 }

@@ -75,7 +75,7 @@ func remedy(name string, s data.Schema, size data.Size) string {
 	kind, _, _ := strings.Cut(name, ":")
 	switch margin := (data.Size{H: size.H - s.H, W: size.W - s.W}); {
 	case isPoint(s):
-		return "give --data of pictures"
+		return "give --data of pictures, or take a preset for points, as --preset cd-board is (train --preset help has all)"
 	case kind == dataset.Synth:
 		return fmt.Sprintf("say %s:size=%v", dataset.Synth, size)
 	case margin.H == margin.W && margin.H > 0 && margin.H%2 == 0:

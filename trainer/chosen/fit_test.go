@@ -23,7 +23,7 @@ func TestMisfitNamesWhatHelps(t *testing.T) {
 		{"synth:size=28x20", 28, 20, "holds 28x20 pictures, and --net conv32 takes 32x32: say synth:size=32"},
 		{"synthetic", 16, 16, "mkshards --size 32, or with --pad 8, besides any that they have, to keep their pixels"},
 		{"shards/tall", 30, 28, "mkshards --size 32"},
-		{"checkerboard", 1, 2, "--data checkerboard holds points of 2 values, and --net conv32 takes 32x32: give --data of pictures"},
+		{"checkerboard", 1, 2, "--data checkerboard holds points of 2 values, and --net conv32 takes 32x32: give --data of pictures, or take a preset for points, as --preset cd-board is (train --preset help has all)"},
 	} {
 		err := misfit(tt.name, data.Schema{C: 1, H: tt.h, W: tt.w}, &algo.Misfit{What: "--net conv32", H: 32, W: 32})
 		if !strings.HasSuffix(err.Error(), tt.want) {

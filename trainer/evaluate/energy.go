@@ -7,6 +7,7 @@ import (
 	"ebtrain/data/loader"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/eval/control"
 	"ebtrain/trainer/trained"
 )
 
@@ -60,7 +61,7 @@ func (e *evaluation) others(ctx context.Context) []other {
 	if s, ok := e.trained.Model.(algo.Sampler); ok {
 		all = append(all, other{otherSamples, e.draws(ctx, s)})
 	}
-	all = append(all, other{otherNoise, e.noise})
+	all = append(all, other{otherNoise, e.noise(ctx)})
 	for _, f := range e.o.ood {
 		all = append(all, other{f.name, func(use func([]float32, int) error) error {
 			split, err := foreignSplit(f)
@@ -103,30 +104,55 @@ func (e *evaluation) feed(ctx context.Context, p pass) feed {
 	}
 }
 
-// noise feeds samples whose values are uniform on the model's range, as many as there
-// are data that are measured.
-func (e *evaluation) noise(use func(x []float32, n int) error) error {
+// noise feeds as many samples of noise as there are data that are measured: of pictures
+// values are uniform on the model's range, of points normal, with the data's mean and
+// deviation of each column, since their range is anybody's.
+func (e *evaluation) noise(ctx context.Context) feed {
+	return func(use func(x []float32, n int) error) error {
+		draw, err := e.noiseOf(ctx)
+		if err != nil {
+			return err
+		}
+		all, err := e.count(e.o.data, e.o.split)
+		if err != nil {
+			return err
+		}
+		for from := int64(0); from < all; from += int64(e.o.batch) {
+			n := min(int64(e.o.batch), all-from)
+			x := make([]float32, 0, int(n)*e.takes.Shape.Len())
+			for i := range n {
+				x = append(x, draw(philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: philox.SamplingUniform, Sample: uint32(from + i)})...)
+			}
+			if err := use(x, int(n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// noiseOf draws a sample of noise, by the name of its draw.
+func (e *evaluation) noiseOf(ctx context.Context) (func(philox.Name) []float32, error) {
+	d := e.takes.Shape.Len()
+	if trained.Points(e.takes) {
+		var m control.Moments
+		_, err := e.each(ctx, e.own("means"), func(x []float32, _ []int64) error {
+			m.Add(x, d)
+			return nil
+		})
+		return m.Normal, err
+	}
 	low := -1.0
 	if e.takes.Range == loader.Unit {
 		low = 0
 	}
-	all, err := e.count(e.o.data, e.o.split)
-	if err != nil {
-		return err
-	}
-	u := make([]float64, e.takes.Shape.Len())
-	for from := int64(0); from < all; from += int64(e.o.batch) {
-		n := min(int64(e.o.batch), all-from)
-		x := make([]float32, 0, int(n)*len(u))
-		for i := range n {
-			philox.Name{Seed: e.o.seed, Purpose: philox.Sampling, Sub: philox.SamplingUniform, Sample: uint32(from + i)}.Uniform(u)
-			for _, v := range u {
-				x = append(x, float32(low+(1-low)*v))
-			}
+	u := make([]float64, d)
+	return func(name philox.Name) []float32 {
+		x := make([]float32, d)
+		name.Uniform(u)
+		for i, v := range u {
+			x[i] = float32(low + (1-low)*v)
 		}
-		if err := use(x, int(n)); err != nil {
-			return err
-		}
-	}
-	return nil
+		return x
+	}, nil
 }

@@ -3,9 +3,15 @@ package main
 import (
 	"errors"
 	"io"
+	"math"
 	"slices"
 	"testing"
 
+	"ebtrain/data/loader"
+	"ebtrain/ddp/graph"
+	"ebtrain/launch/progressbar"
+	"ebtrain/trainer/algo"
+	"ebtrain/trainer/eval/control"
 	"ebtrain/trainer/internal/toy"
 	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
@@ -17,7 +23,7 @@ func TestNoise(t *testing.T) {
 	e := probing(t)
 	read := func(batch int, limit int64) (all []float32, n int) {
 		e.o.batch, e.o.limit = batch, limit
-		err := e.noise(func(x []float32, k int) error {
+		err := e.noise(t.Context())(func(x []float32, k int) error {
 			if len(x) != k*192 || k > batch {
 				t.Fatalf("%d values of %d samples", len(x), k)
 			}
@@ -36,6 +42,30 @@ func TestNoise(t *testing.T) {
 	some, n := read(7, 45)
 	if n != 45 || !slices.Equal(some, whole[:len(some)]) {
 		t.Errorf("%d samples of 45, or others than in one batch", n)
+	}
+}
+
+// Noise beside points has their means and deviations, wherever they lie: here around 8 modes
+// on a circle, whose points no two columns have to do with each other.
+func TestNoiseOfPoints(t *testing.T) {
+	const data = "gauss:modes=8,radius=50,sd=1,test=4000"
+	e := &evaluation{o: options{data: data, split: "test", batch: 300, seed: 1}, show: progressbar.NewPhases(io.Discard)}
+	e.takes = algo.Inputs{Shape: graph.D(1, 1, 2), Range: loader.Unit}
+	var m control.Moments
+	err := e.noise(t.Context())(func(x []float32, n int) error {
+		if len(x) != 2*n {
+			t.Fatalf("%d values of %d points", len(x), n)
+		}
+		m.Add(x, 2)
+		return nil
+	})
+	if err != nil || m.N != 4000 {
+		t.Fatalf("%v points, %v", m.N, err)
+	}
+	for i, sd := range m.SD { // of 50²/2 and 1, within five standard errors
+		if want := math.Sqrt(1251); !(math.Abs(sd-want) <= 5*want/math.Sqrt(8000)) || !(math.Abs(m.Mean[i]) <= 5*2*want/math.Sqrt(4000)) {
+			t.Errorf("column %d: mean %v, deviation %v, want 0, %v", i, m.Mean[i], sd, want)
+		}
 	}
 }
 

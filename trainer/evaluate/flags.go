@@ -28,9 +28,10 @@ It prints what the method's models can tell:
           the mean training image; a picture of inputs above their
           reconstructions is written into the run directory
   energy  of the data, of --batch samples (of a GRBM draws, not the means that
-          its pictures show) and of as much uniform noise as data; AUROC is the
-          probability that data has lower energy than these, or than the
-          pictures of --ood
+          its pictures show) and of as much noise as data, which is uniform, or
+          of points normal, with mean and deviation of each of their columns;
+          AUROC is the probability that data has lower energy than these, or
+          than the pictures of --ood
   fisher  the Fisher divergence to the data, but for the data's constant
   critic  the Fisher divergence from the data as a critic estimates it, and as
           it is known for data that are N(0, I)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"ebtrain/data"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/eval"
@@ -56,7 +57,20 @@ func (e *evaluation) likelihood(ctx context.Context, r *report) error {
 	}
 	ll := -*energy - z.Value
 	r.LL, r.LogZ = &ll, z
+	if columns := e.trained.Settings.Columns; data.Scaled(columns) {
+		table := ll - logScale(columns)
+		r.LLTable = &table
+	}
 	return nil
+}
+
+// logScale is what the log density of a table's row is less than that of the point that it
+// became: the logarithm of what the scale of its columns makes of a volume.
+func logScale(columns []data.Column) (sum float64) {
+	for _, c := range columns {
+		sum += math.Log(c.SD)
+	}
+	return sum
 }
 
 // energyOf builds the energies of n samples.

@@ -21,7 +21,7 @@ func TestRangeOfTheModel(t *testing.T) {
 		e.takes.Range = tt.is
 		var x []float32
 		keep := func(some []float32, _ int) error { x = append(x, some...); return nil }
-		if err := e.noise(keep); err != nil || slices.Min(x) < tt.low || slices.Min(x) > tt.low+0.01 || slices.Max(x) < 0.99 || slices.Max(x) > 1 {
+		if err := e.noise(t.Context())(keep); err != nil || slices.Min(x) < tt.low || slices.Min(x) > tt.low+0.01 || slices.Max(x) < 0.99 || slices.Max(x) > 1 {
 			t.Errorf("%s: noise from %v to %v, %v", name, slices.Min(x), slices.Max(x), err)
 		}
 		x = nil

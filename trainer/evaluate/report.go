@@ -32,6 +32,7 @@ type report struct {
 	Picture  string     `json:"picture,omitempty"`
 
 	LL           *float64    `json:"ll,omitempty"`            // mean log-likelihood, nats
+	LLTable      *float64    `json:"ll_table,omitempty"`      // in the units of the table, where columns are scaled
 	LogZ         *logZ       `json:"log_z,omitempty"`         // of its normaliser
 	Fisher       *float64    `json:"fisher,omitempty"`        // but for the data's constant
 	Critic       *float64    `json:"critic,omitempty"`        // Fisher divergence that a critic estimates
@@ -171,6 +172,9 @@ func (r *report) addDivergences(add adder) {
 		if more := r.LogZ.missed(); more > 0 {
 			add("\t%.5g\tas chains that begin at the data have it: the others never reach where these are, so the truth is below the first, and near this only if these reach all of the model\n", *r.LL-more)
 		}
+	}
+	if r.LLTable != nil {
+		add("\t%.5g\tin the units of the table, whose columns are standardised\n", *r.LLTable)
 	}
 	if r.Fisher != nil {
 		add("Fisher divergence\t%.6g\t(but for the data's constant)\n", *r.Fisher)

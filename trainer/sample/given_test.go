@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"image"
 	"image/color"
 	"io"
@@ -211,13 +212,17 @@ func TestCheck(t *testing.T) {
 		o       options
 		want    string
 	}{
-		{1, 1, 3, options{}, "the samples of runs/a are points of 3 values: only pictures and points of 2 values are drawn"},
+		{1, 1, 3, options{}, "--out a.png: the samples of runs/a are points of 3 values, and only those of 2 have a picture: give a name that ends in .csv, .tsv or .npy"},
 		{1, 1, 2, options{scale: 2}, "--scale 2 magnifies pictures, and the samples of runs/a are points"},
 		{1, 1, 2, options{given: "checkerboard"}, "--given shows samples below pictures, and the samples of runs/a are points"},
 		{1, 1, 2, options{}, ""},
-		{1, 1, 2, options{out: "a.txt"}, "--out a.txt: the samples of runs/a are points: sentences go into a file whose name ends in .txt, all others into a .png"},
+		{1, 1, 2, options{out: "a.csv"}, ""},
+		{1, 1, 3, options{out: "a.npy"}, ""},
+		{1, 1, 3, options{out: "a.csv", given: "checkerboard"}, "--given shows samples below pictures, and the samples of runs/a are points"},
+		{3, 4, 4, options{out: "a.csv"}, "--out a.csv: the samples of runs/a are pictures: sentences go into"},
+		{1, 1, 2, options{out: "a.txt"}, "--out a.txt: the samples of runs/a are points: sentences go into a file whose name ends in .txt, pictures into a .png, and points"},
 	} {
-		tt.o.run = "runs/a"
+		tt.o.run, tt.o.out = "runs/a", cmp.Or(tt.o.out, "a.png")
 		d := &drawing{o: tt.o, takes: toy.Config{C: tt.c, H: tt.h, W: tt.w}.Takes()}
 		if err := d.check(); (err == nil) != (tt.want == "") || err != nil && !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %q", tt.o, err, tt.want)

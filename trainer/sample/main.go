@@ -29,11 +29,14 @@ var program = cliflag.Program{
 	Name: "sample",
 	About: `sample draws from a checkpoint of a run, the newest unless another is named, and
 writes one PNG: a grid of pictures, or a scatter plot of points of the plane. Of
-a model of sentences it writes a text, a sentence a line. A PNG that is there is
-replaced; a text, or what else is there, with --force only.
+a model of sentences it writes a text, a sentence a line, and points of any
+number of values as numbers, as the table has them that the model was trained
+on: a row each, below the names of its columns, or an array of NumPy's. A PNG
+that is there is replaced; what else is there with --force only.
 
   sample --run runs/celeba32 --n 64 --out grid.png
   sample --run runs/snli --n 10 --out samples.txt
+  sample --run runs/measured --n 1000 --out samples.csv
 
 With --given it draws samples with the latents of a data set's pictures, each
 shown below its picture; with --interpolate rows of samples whose latents go
@@ -81,8 +84,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	flags := pflag.NewFlagSet("sample", pflag.ContinueOnError)
 	flags.StringVar(&o.run, "run", "", "run directory of a trained model (required)")
-	flags.StringVar(&o.out, "out", "", "PNG file to write, of sentences a file whose name ends in .txt (required)")
-	flags.BoolVar(&o.force, "force", false, "replace the file at --out, also if it is a text, which may be somebody's, or no PNG")
+	flags.StringVar(&o.out, "out", "", "file to write (required): its name ends in .png, of sentences in .txt, of points in .csv, .tsv or .npy (or, of two values, .png)")
+	flags.BoolVar(&o.force, "force", false, "replace the file at --out, also if it is a text or numbers, which may be somebody's, or no PNG")
 	flags.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
 	flags.IntVar(&o.n, "n", 64, "number of samples; with --interpolate number of rows, 8 unless it is said")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
@@ -101,9 +104,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	case o.run == "":
 		return o, cliflag.Usage("--run is required: the --out of a train run")
 	case o.out == "":
-		return o, cliflag.Usage("--out is required: the file to write, PNG or, of sentences, .txt")
-	case filepath.Ext(o.out) != ".png" && filepath.Ext(o.out) != ".txt":
-		return o, cliflag.Usage("--out %s: want a name that ends in .png, or in .txt for sentences", o.out)
+		return o, cliflag.Usage("--out is required: the file to write, .png or, of sentences, .txt, of points, .csv")
+	case kinds[filepath.Ext(o.out)] == "":
+		return o, cliflag.Usage("--out %s: want a name that ends in .png, in .txt for sentences, or in .csv, .tsv or .npy for points", o.out)
 	case o.step < trained.Newest:
 		return o, cliflag.Usage("want --step of at least 0, or %d for the newest checkpoint, got %d", trained.Newest, o.step)
 	case o.n < 1 || o.n > mostSamples:
@@ -187,12 +190,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err != nil {
 		return err
 	}
-	if drawn.picture == nil {
-		_, err = trained.WriteText(o.out, drawn.text, d.takes)
-	} else {
-		err = picture.WritePNG(o.out, drawn.picture)
-	}
-	if err != nil {
+	if err := drawn.write(o.out, d.takes); err != nil {
 		return unwritten(err)
 	}
 	_, err = fmt.Fprintf(stdout, "%s of %s after %s: %s\n", drawn.what, o.run, english.Plural(int(run.State.Step), "step", ""), o.out)

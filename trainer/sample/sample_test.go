@@ -60,7 +60,7 @@ func TestCheckOut(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "folder.png"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"full.png", "full.txt", "empty.txt"} {
+	for _, name := range []string{"full.png", "full.txt", "full.csv", "empty.txt"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.TrimPrefix(name, "empty.txt")), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -72,6 +72,7 @@ func TestCheckOut(t *testing.T) {
 		{"empty.txt", ""},
 		{"full.png", "it is there already, and no PNG, so it is not replaced"},
 		{"full.txt", "it is there already: give another name, or replace it with --force"},
+		{"full.csv", "it is there already: give another name, or replace it with --force"},
 		{"folder.png", "it is a folder"},
 		{"none/a.png", "there is no folder"},
 		{"file.png/a.png", "is a file, not a folder"},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"ebtrain/data"
 	"ebtrain/trainer/algo"
 )
 
@@ -22,7 +23,10 @@ type Settings struct {
 	// that is a flag of the run.
 	DataDigest string `json:"data_digest"`
 	Split      string `json:"split"`
-	Flip       bool   `json:"flip"`
+	// Columns are, of data that are rows of a table, those of their values, whose digest
+	// covers them: so samples can be given back as the table has them.
+	Columns []data.Column `json:"columns,omitempty"`
+	Flip    bool          `json:"flip"`
 
 	// ShuffleMemory is the MiB that decide how many samples are mixed with each
 	// other; 0 is loader's own choice.
@@ -35,6 +39,10 @@ type Settings struct {
 	// Precision is that of training: "bf16", or "" for float32. Evaluation and
 	// sampling are always float32.
 	Precision string `json:"precision,omitempty"`
+
+	// From names the weights that the run begins with, if they are another run's, as
+	// ckpt.LearnedDigest does.
+	From string `json:"from,omitempty"`
 
 	// BiDVL is Model, and Data is where the data lay, in runs begun when those
 	// were their places. They are kept because the digest of such a run covers

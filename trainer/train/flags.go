@@ -19,6 +19,7 @@ import (
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/setting"
 	"ebtrain/trainer/settings"
+	"ebtrain/trainer/trained"
 )
 
 // maxShards is how many parts --deterministic cuts the batch into if it can, and
@@ -47,6 +48,8 @@ type options struct {
 	steps       int64
 	out         string
 	resume      bool
+	from        string
+	fromStep    int64
 	fixedBits   bool
 	logEvery    int64
 	printEvery  int64
@@ -70,6 +73,8 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	fs.Int64Var(&o.steps, "steps", at.Preset.Steps, "steps of the whole run, those before a resume included")
 	fs.StringVar(&o.out, "out", "", "run directory (required)")
 	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in --out")
+	fs.StringVar(&o.from, "from", "", "run directory whose weights a new run begins with, at step 0 and with new optimisers; its settings are that run's, all that are not said, or, where --algo, --preset or --net is said, those of a new run, whose networks must be the same")
+	fs.Int64Var(&o.fromStep, "from-step", trained.Newest, "steps after which the checkpoint of --from was written; -1 is the newest")
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks, as far as the batch can be halved: it is cut into up to 8 virtual shards, and each rank uses one thread (slower)")
 	o.how.Define(fs)
@@ -81,7 +86,7 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	fs.Int64Var(&o.ckptEvery, "ckpt-every", 100, "steps between checkpoints; 0 only at the end")
 	fs.IntVar(&o.ckptKeep, "ckpt-keep", 3, "newest checkpoints that are kept; 0 keeps all")
 	fs.Int64Var(&o.sampleEvery, "sample-every", defaultSampleEvery, "steps between sample grids; 0 only at the end, as it is without this flag where a sample takes many transitions")
-	fs.IntVar(&o.samples, "samples", 64, "pictures in a sample grid; 0 makes none")
+	fs.IntVar(&o.samples, "samples", 64, "samples in a grid of pictures, a plot of points of the plane, or a file of sentences or of other points' numbers; 0 makes none")
 	fs.Int64Var(&o.checkEvery, "check-every", 100, "steps between comparisons of all ranks' weights; 0 only at the end")
 	fs.Int64Var(&o.profile, "profile", -1, "number of a step, from 0 as in metrics.jsonl (20 is step 21/100 of the console), of which a trace of all ranks' ops, waits and collectives is written into --out, to be opened in ui.perfetto.dev; -1 is none")
 	fs.BoolVar(&o.verify, verifyFlag, false, "train nothing: verify in float64 that the gradient through the unrolled lower level is that of one process on the whole batch, and its finite differences; exit 1 if not (bi-level methods)")
@@ -92,14 +97,15 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 type first struct {
 	chosen.Names
 	out    string
+	from   string
 	resume bool
 }
 
 // peek finds it in a command line.
 func peek(args []string) first {
-	found := chosen.Peek(args, []string{"out"}, []string{"resume"})
+	found := chosen.Peek(args, []string{"out", "from"}, []string{"resume"})
 	resume, err := strconv.ParseBool(found["resume"])
-	return first{chosen.PeekNames(args), found["out"], err == nil && resume}
+	return first{chosen.PeekNames(args), found["out"], found["from"], err == nil && resume}
 }
 
 // resumes says whether the command line goes on with a run, if there is one in its --out.
@@ -107,12 +113,16 @@ func (f first) resumes() bool { return f.resume && f.out != "" }
 
 // parse reads the command line: --algo, --preset and --net first, which decide what other
 // flags there are, then all of it. saved is the run that it goes on with, whose settings are
-// in there; nil for a new one.
+// in there; nil for a new one. One that begins with the weights of another, and names none of
+// the three, has the settings of that.
 func parse(saved *rundir.Config, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	if saved != nil {
 		return parseResumed(saved, args, out)
 	}
 	first := peek(args)
+	if first.from != "" && first.Names == (chosen.Names{}) {
+		return parseFrom(first.from, args, out)
+	}
 	at, err := first.Begin()
 	if err != nil {
 		return nil, nil, err
@@ -150,7 +160,7 @@ func (o *options) complete() error {
 	if o.how.Precision != device.F32 {
 		o.settings.Precision = o.how.Precision
 	}
-	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, o.checkBatch, o.how.Check, o.checkScores, o.fixBits} {
+	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, o.checkBatch, o.how.Check, o.checkScores, o.fixBits, o.checkFrom} {
 		if err := check(); err != nil {
 			return cliflag.AsUsage(err)
 		}
@@ -221,5 +231,6 @@ func (o *options) checkCounts() error {
 		setting.InRange("ckpt-keep", o.ckptKeep, 0, any),
 		setting.InRange("sample-every", o.sampleEvery, 0, any),
 		setting.InRange("profile", o.profile, -1, o.steps-1),
+		setting.InRange("from-step", o.fromStep, trained.Newest, any),
 	)
 }

@@ -24,19 +24,22 @@ Alone it is one rank; under ddplaunch it is one of several:
   ddplaunch -nproc 2 train --preset bidvl-celeba128 \
       --data shards/celeba128 --out runs/celeba128
   ddplaunch -nproc 2 train --resume --out runs/celeba32
+  train --from runs/celeba32 --data shards/mine --lr 1e-4 --out runs/mine
 
 --batch is over all ranks, so a run means the same on 1, 2 or 8 of them. The run
 directory holds config.json, metrics.jsonl, samples/, ckpt/, events/ and a log
 for each rank. Interrupt it with Ctrl-C: it stops after the current step and
 writes a checkpoint (exit code 75). --resume --out RUN goes on: all settings are
 in config.json. Flags beside it change --steps, --data (where the same data are
-now) and what is said of the machine and of outputs; nothing else may change.
+now) and what is said of the machine and of outputs; nothing else may change. A
+new run that begins with the weights of another, --from RUN, may change the
+rest: its settings are those of RUN, but for what is said.
 `
 
 // before and after are the groups of flags that all methods share.
 var (
 	before = []cliflag.Group{
-		{Title: "The run", Flags: []string{"out", "resume", "steps", "seed", "deterministic", "precision", "allow-bf16-scores", "verify-hypergradient"}},
+		{Title: "The run", Flags: []string{"out", "resume", "from", "from-step", "steps", "seed", "deterministic", "precision", "allow-bf16-scores", "verify-hypergradient"}},
 		{Title: "Data", Flags: []string{"data", "split", "batch", "flip", "shuffle-memory", "on-bad-data"}},
 	}
 	after = []cliflag.Group{

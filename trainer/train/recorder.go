@@ -129,6 +129,11 @@ func (r *recorder) start(step int64) (err error) {
 			return err
 		}
 	}
+	if step == 0 && r.o.from != "" {
+		if _, err := fmt.Fprintf(r.show, "--from: the weights are those of %s after %d steps\n", r.o.from, r.o.fromStep); err != nil {
+			return err
+		}
+	}
 	_, err = fmt.Fprintf(r.show, "%s on %s, %s, batch %d, %s, into %s\n", r.o.settings.Algo, r.device, r.info.pictures, r.o.settings.Batch, plan(step, r.o.steps), r.o.out)
 	return err
 }
@@ -222,7 +227,7 @@ func (r *recorder) Announce(line string) error {
 }
 
 // Sampled writes a picture of samples: a grid of pictures, or a scatter plot of
-// points of the plane; or a file of sentences. Points of other spaces are not shown.
+// points of the plane; or a file of sentences, or of the numbers of other points.
 func (r *recorder) Sampled(step int64, samples *exec.Tensor) error {
 	return advised(r.draw(step, samples))
 }
@@ -233,7 +238,7 @@ func (r *recorder) draw(step int64, samples *exec.Tensor) error {
 		return err
 	}
 	if !trained.Drawable(r.takes) {
-		return nil
+		return trained.WriteNumbers(r.grid(step), samples.F32(), trained.ColumnsOf(r.takes, r.o.settings.Columns))
 	}
 	grid, err := trained.Picture(samples, r.takes, 0)
 	if err != nil {
@@ -251,9 +256,12 @@ func (r *recorder) draw(step int64, samples *exec.Tensor) error {
 }
 
 func (r *recorder) grid(step int64) string {
-	kind := "png"
-	if trained.Sentences(r.takes) {
+	kind := "csv"
+	switch {
+	case trained.Sentences(r.takes):
 		kind = "txt"
+	case trained.Drawable(r.takes):
+		kind = "png"
 	}
 	return filepath.Join(r.dir.Samples(), fmt.Sprintf("step-%08d.%s", step, kind))
 }

@@ -19,6 +19,7 @@ import (
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/settings"
+	"ebtrain/trainer/trained"
 )
 
 // mayChange are the flags that a resumed run may be given anew: none of them
@@ -73,40 +74,55 @@ func begins(fs *pflag.FlagSet) (yes bool) {
 // those of config.json, and those of args beside them, which may change only
 // what mayChange lists.
 func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+	o, fs, was, err := inherit(saved, peek(args).out, notInherited)
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot resume: %w", err)
+	}
+	if err := program(o.own.All()).Parse(fs, args, out); err != nil {
+		return nil, nil, err
+	}
+	if f := fs.Lookup("from-step"); o.fromStep == trained.Newest { // as when the run was begun, which has noted the step
+		if err := f.Value.Set(f.DefValue); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := checkUnchanged(fs, o.out); err != nil {
+		return nil, nil, err
+	}
+	o.settings.Data, o.settings.BiDVL, o.settings.From, o.was = was.Data, was.BiDVL, was.From, &was
+	if err := o.complete(); err != nil {
+		return nil, nil, lacking(saved, fs, o.out, err)
+	}
+	return o, fs, o.checkSteps()
+}
+
+// inherit are the flags of train that are, without being said, those of the run at path,
+// which is saved, but for some; and the run's settings.
+func inherit(saved *rundir.Config, path string, but []string) (*options, *pflag.FlagSet, settings.Settings, error) {
 	was, err := settings.Parse(saved.Settings)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, was, err
 	}
 	at := chosen.Start{Preset: algo.Preset{Net: was.Net}}
 	if at.Method, err = settings.Method(was.Algo); err == nil {
 		at.Preset.Config, err = was.Config()
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot resume the run in %s: %w", peek(args).out, err)
+		return nil, nil, was, fmt.Errorf("the run in %s: %w", path, err)
 	}
 	o, fs := &options{}, pflag.NewFlagSet("train", pflag.ContinueOnError)
 	o.define(fs, at)
 	for name, value := range saved.Flags {
 		f := fs.Lookup(name)
-		if f == nil || slices.Contains(notInherited, name) {
+		if f == nil || slices.Contains(but, name) {
 			continue
 		}
 		if err := f.Value.Set(value); err != nil {
-			return nil, nil, fmt.Errorf("cannot resume: %s has --%s %q, want %s: put back what was there", rundir.Layout(peek(args).out).ConfigFile(), name, value, cliflag.Wants(f))
+			return nil, nil, was, fmt.Errorf("%s has --%s %q, want %s: put back what was there", rundir.Layout(path).ConfigFile(), name, value, cliflag.Wants(f))
 		}
 		f.DefValue = f.Value.String()
 	}
-	if err := program(o.own.All()).Parse(fs, args, out); err != nil {
-		return nil, nil, err
-	}
-	if err := checkUnchanged(fs, o.out); err != nil {
-		return nil, nil, err
-	}
-	o.settings.Data, o.settings.BiDVL, o.was = was.Data, was.BiDVL, &was
-	if err := o.complete(); err != nil {
-		return nil, nil, lacking(saved, fs, o.out, err)
-	}
-	return o, fs, o.checkSteps()
+	return o, fs, was, nil
 }
 
 // lacking is err, about flags of a run that goes on, and that its config.json is why, where

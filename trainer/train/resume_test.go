@@ -67,7 +67,11 @@ func begun(t *testing.T, out string, more ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openData(o); err != nil {
+	src, err := openData(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.openFrom(fs, src.Schema()); err != nil {
 		t.Fatal(err)
 	}
 	r, err := newRecorder(o, runInfo{args: args, flags: cliflag.Values(fs)}, 1, "test", io.Discard)

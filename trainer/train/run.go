@@ -121,7 +121,7 @@ func openData(o *options) (data.Source, error) {
 	if err := o.checkShuffle(src); err != nil {
 		return nil, err
 	}
-	o.settings.DataDigest = src.Digest()
+	o.settings.DataDigest, o.settings.Columns = src.Digest(), src.Schema().Columns
 	return src, nil
 }
 
@@ -297,6 +297,7 @@ func (o *options) loopConfig(digest string, maxBytes int64) loop.Config {
 	l := rundir.Layout(o.out)
 	c := loop.Config{
 		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
+		From: fromCheckpoint(o.from, o.fromStep), FromDigest: o.settings.From,
 		CkptDir: l.Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
 		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Remat: o.how.Remat, ShardOptimizer: o.how.ShardMoments,
 		MaxBytes: maxBytes,

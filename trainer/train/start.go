@@ -63,6 +63,9 @@ func (s *start) open() (err error) {
 	if s.src, err = openData(s.o); err != nil {
 		return err
 	}
+	if err = s.o.openFrom(s.fs, s.src.Schema()); err != nil {
+		return err
+	}
 	return s.o.spareSamples(s.fs) // before flags are compared: config.json has what it leaves
 }
 

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"ebtrain/data"
+	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
 )
@@ -34,6 +36,40 @@ func read(path string, step int64, log *slog.Logger) (from string, s ckpt.State,
 		err = gone
 	}
 	return "", s, nil, err
+}
+
+// Origin is a checkpoint that a new run may begin with.
+type Origin struct {
+	run     *Run
+	Weights []nn.Variable
+	Step    int64
+}
+
+// Fits says whether its model was trained on samples like those of s, of the data set called
+// name: of the same size, vocabulary and scale.
+func (o *Origin) Fits(name string, s data.Schema) error { return o.run.fits(name, s) }
+
+// Find is the newest checkpoint, that looks whole, of the run at path, if step is Newest, or
+// that of step, if there is one. Its tensors are not read.
+func Find(path string, step int64) (*Origin, error) {
+	config, s, model, err := describe(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{Path: path, Config: config, Settings: s, Model: model}
+	specs, err := r.variables()
+	if err != nil {
+		return nil, err
+	}
+	if step == Newest {
+		step, err = ckpt.NewestStep(rundir.Layout(path).Ckpt())
+		if errors.Is(err, ckpt.ErrNone) {
+			err = none(path)
+		}
+	} else {
+		err = has(path, step)
+	}
+	return &Origin{run: r, Weights: nn.Only(specs, nn.Weight), Step: step}, err
 }
 
 // has reports a checkpoint that the run at path does not have.

@@ -34,10 +34,25 @@ func (r *Run) fits(name string, s data.Schema) error {
 			name, len(holds.Words), r.Path, len(takes.Words))
 	case Sentences(takes) != Sentences(holds):
 	case takes.Shape == holds.Shape:
-		return nil
+		return r.scaledAlike(name, s.Columns)
 	}
 	return fmt.Errorf("%s holds %s %s, and the model of %s takes %s %s: %s",
 		name, Noun(holds), size(holds), r.Path, Noun(takes), size(takes), advice(name, holds, takes))
+}
+
+// scaledAlike reports rows of a table whose columns are others than those that the model was
+// trained on, or of another scale. Of data that are no table nobody knows.
+func (r *Run) scaledAlike(name string, columns []data.Column) error {
+	mine := r.Settings.Columns
+	if mine == nil || columns == nil || slices.Equal(mine, columns) {
+		return nil
+	}
+	for i, c := range columns {
+		if c.Name != mine[i].Name {
+			return fmt.Errorf("%s holds rows of a table whose column %d is %q, and the model of %s was trained on one whose is %q: make them with mkshards table --like, the data that it was trained on", name, i, c.Name, r.Path, mine[i].Name)
+		}
+	}
+	return fmt.Errorf("%s holds rows of a table that are scaled otherwise than those that the model of %s was trained on: make them with mkshards table --like, the data that it was trained on", name, r.Path)
 }
 
 // advice says what makes a data set whose samples are as a model takes them.

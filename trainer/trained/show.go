@@ -74,7 +74,8 @@ func Drawable(in algo.Inputs) bool { return Pictures(in) || Planar(in) }
 
 // Picture is samples (n, C, H, W) of a model as one picture: a grid of them, scale
 // times as large (0 makes them visible), or, of points of the plane, a scatter
-// plot.
+// plot: of rows of a table in the units of the model, since in their own one axis may be
+// thousands of times as long as the other.
 func Picture(t *exec.Tensor, in algo.Inputs, scale int) (image.Image, error) {
 	switch {
 	case Pictures(in):

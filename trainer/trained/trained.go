@@ -33,17 +33,9 @@ type Run struct {
 // Load reads the run at path onto a device: the checkpoint after step steps, or
 // the newest one that is whole, if step is Newest.
 func Load(path string, step int64, backend exec.Backend, log *slog.Logger) (*Run, error) {
-	config, err := rundir.ReadConfig(path)
+	config, s, model, err := describe(path)
 	if err != nil {
 		return nil, err
-	}
-	s, err := settings.Parse(config.Settings)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	model, err := s.Build()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	from, state, groups, err := read(path, step, log)
 	if err != nil {
@@ -59,6 +51,20 @@ func Load(path string, step int64, backend exec.Backend, log *slog.Logger) (*Run
 		return nil, err
 	}
 	return r, loop.SetVariables(r.Vars, specs, groups, from)
+}
+
+// describe is what the run at path is, from its config.json.
+func describe(path string) (config rundir.Config, s settings.Settings, model algo.Model, err error) {
+	if config, err = rundir.ReadConfig(path); err != nil {
+		return config, s, nil, err
+	}
+	if s, err = settings.Parse(config.Settings); err == nil {
+		model, err = s.Build()
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return config, s, model, err
 }
 
 // Untrained is the run before its first step: the same model with the initial

@@ -1,6 +1,7 @@
 // Package control makes sets of pictures and of sentences that are known to be bad,
 // so that a measure of samples can be seen to tell them from good ones: noise, blurred
-// pictures, pictures whose pixels are shuffled, pictures of one class only; sentences
+// pictures, pictures whose pixels are shuffled, pictures of one class only; points whose
+// columns know nothing of each other; sentences
 // of words that know nothing of each other, or stand in any order, and a few again
 // and again.
 //

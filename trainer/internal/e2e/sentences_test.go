@@ -163,6 +163,7 @@ func TestMistakesWithSentences(t *testing.T) {
 		{"flips", "train --preset lm-snli --flip --out z --data " + data, 0, 2, `^--flip mirrors pictures, and --data .* holds sentences: leave it out`},
 		{"another vocabulary", "evaluate --run run --data " + others, 0, 1, `holds sentences of another vocabulary \([0-9]+ words\) than the model of run was trained with`},
 		{"resumed on another vocabulary", "train --resume --out run --steps 4 --data " + others, 0, 1, `does not hold the samples that the run in run was trained on`},
+		{"begun on another vocabulary", "train --preset lm-snli --from run --out z --data " + others, 0, 1, `^--from: .* holds sentences of another vocabulary \([0-9]+ words\) than the model of run was trained with`},
 		{"sentences as a picture", "sample --run run --out z.png", 0, 1, `^--out z.png: the samples of run are sentences: sentences go into a file whose name ends in .txt`},
 		{"a judge that is no language model", "evaluate --run run --measures forward --judge prior", 0, 1, `^--judge prior is a run of --algo lebm, whose models give sentences no likelihood: name a run of a language model`},
 		{"a judge of another vocabulary", "evaluate --run other --measures forward --judge run", 0, 1, `^--judge: .* holds sentences of another vocabulary`},

@@ -1,8 +1,9 @@
 // Command leftout reads what go test -json writes, from its standard input, shows what go
-// test shows without -json, and writes to a file what was left out: the sentences that
-// tests were skipped with, each with how many tests and the packages these are in.
+// test shows without -json, and writes two files: what was left out, that is, the sentences
+// that tests were skipped with, each with how many tests and the packages these are in; and
+// what failed and may be run again alone, a package a line, with the flag of its tests.
 //
-//	go test -json ./... | go run ./trainer/internal/leftout FILE
+//	go test -json ./... | go run ./trainer/internal/leftout LEFT AGAIN
 //
 // It fails only if it cannot read or write: that a test failed is told by go test's own
 // exit code, so a pipe needs pipefail.
@@ -26,14 +27,16 @@ func main() {
 }
 
 func run(args []string, in io.Reader, out io.Writer) error {
-	if len(args) != 1 {
-		return fmt.Errorf("want one argument, the file for what was left out, got %d", len(args))
+	if len(args) != 2 {
+		return fmt.Errorf("want two arguments, the files for what was left out and for what may be run again, got %d", len(args))
 	}
 	v := newView(out)
 	if err := v.read(in); err != nil {
 		return err
 	}
-	return os.WriteFile(args[0], []byte(v.summary()), 0o666)
+	return errors.Join(
+		os.WriteFile(args[0], []byte(v.summary()), 0o666),
+		os.WriteFile(args[1], []byte(v.failures.again()), 0o666))
 }
 
 // read shows all that in tells.

@@ -16,6 +16,8 @@ type event struct {
 	Package string
 	Test    string // "" if it is the package's own
 	Output  string // with its newline
+
+	FailedBuild string // of a package that fails: what does not compile, if so
 }
 
 // view is what go test has told so far.
@@ -23,6 +25,7 @@ type view struct {
 	out      io.Writer
 	packages map[string]*report  // of those that are not done
 	skipped  map[string][]string // package of each skipped test, by its sentence
+	failures failures
 }
 
 // report is what a package and its tests have written, but tests that are done and did
@@ -33,7 +36,7 @@ type report struct {
 }
 
 func newView(out io.Writer) *view {
-	return &view{out: out, packages: map[string]*report{}, skipped: map[string][]string{}}
+	return &view{out: out, packages: map[string]*report{}, skipped: map[string][]string{}, failures: failures{}}
 }
 
 func (v *view) event(e event) error {
@@ -52,6 +55,9 @@ func (v *view) event(e event) error {
 	case e.Action == "output":
 		r.add(e.Test, e.Output)
 	case e.Test != "":
+		if e.Action == "fail" {
+			v.failures.test(e.Package, e.Test)
+		}
 		if e.Action == "skip" {
 			s := sentence(r.texts[e.Test])
 			v.skipped[s] = append(v.skipped[s], e.Package)
@@ -61,7 +67,9 @@ func (v *view) event(e event) error {
 		}
 	case e.Action == "fail":
 		delete(v.packages, e.Package)
-		return v.show(r.all()...)
+		texts := r.all()
+		v.failures.end(e.Package, e.FailedBuild != "", texts)
+		return v.show(texts...)
 	case e.Action == "pass", e.Action == "skip": // "skip": it has no tests
 		delete(v.packages, e.Package)
 		own := r.texts[""]
@@ -73,6 +81,7 @@ func (v *view) event(e event) error {
 // end shows what packages have written that never came to their end.
 func (v *view) end() error {
 	for _, name := range slices.Sorted(maps.Keys(v.packages)) {
+		v.failures.end(name, true, nil)
 		if err := v.show(v.packages[name].all()...); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package bism
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -74,4 +75,18 @@ func TestUnrolledStepsAreThrownAway(t *testing.T) {
 		}
 		near(t, name+" with N = 3", m, s, 0)
 	}
+}
+
+// MDSM's loss is reported times σ₀⁴, too, behind the loss itself.
+func TestScaledLoss(t *testing.T) {
+	r := newRig(tinyUnits(func(c *Config) { c.Objective, c.Sigma0 = MDSM, 0.8 }), 4)
+	if name := r.cfg.Model().Report()[1].Name; name != "scaled" {
+		t.Errorf("the second number is %s", name)
+	}
+	out, _, err := r.run(1, (*step).build, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := out[algo.OutputReport]
+	near(t, "scaled", report[1:2], []float64{report[0] * math.Pow(0.8, 4)}, 1e-5)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"ebtrain/data"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/algo/algotest"
 	"ebtrain/trainer/model/optim"
@@ -75,5 +76,29 @@ func TestSettings(t *testing.T) {
 	given := map[string]string{"hidden": "9", "cd-steps": "10", "persistent": "true", "lr": "0.01", "beta1": "0.5", "beta2": "0.25"}
 	if err := algotest.Given(got, given); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// A config for vectors takes vectors of any length, one for pictures any size, and one
+// that has a size no other.
+func TestFit(t *testing.T) {
+	begun := frey()
+	begun.Machine.C, begun.Machine.H, begun.Machine.W = 1, 28, 20
+	for _, tt := range []struct {
+		config *Config
+		data   data.Schema
+		want   string // "" fits
+	}{
+		{board(false), data.Schema{C: 1, H: 1, W: 7}, ""},
+		{board(false), data.Schema{C: 1, H: 28, W: 20}, "take one of the presets for pictures (--preset cd-frey)"},
+		{frey(), data.Schema{C: 3, H: 2, W: 5}, ""},
+		{begun, data.Schema{C: 1, H: 20, W: 28}, "this model takes 1×28×20"},
+	} {
+		switch err := tt.config.Fit(tt.data); {
+		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+			t.Errorf("%v: got %v, want %q", tt.data, err, tt.want)
+		case tt.want == "" && (err != nil || tt.config.Machine.C != tt.data.C || tt.config.Machine.H != tt.data.H || tt.config.Machine.W != tt.data.W):
+			t.Errorf("%v: got %v, %+v", tt.data, err, tt.config.Machine)
+		}
 	}
 }

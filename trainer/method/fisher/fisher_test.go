@@ -1,6 +1,7 @@
 package fisher
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -110,6 +111,43 @@ func TestAgainstLoops(t *testing.T) {
 			}
 			if got := reports[0][0]; !(math.Abs(got-loss) <= 1e-8) {
 				t.Errorf("the loss is %v, want %v", got, loss)
+			}
+		})
+	}
+}
+
+// The loss that chooses among checkpoints falls as the estimate rises: it is minus that.
+func TestHeldOutLoss(t *testing.T) {
+	for name, cfg := range kinds {
+		t.Run(name, func(t *testing.T) {
+			m := model(cfg)
+			_, specs, err := m.Step(1, batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			vars := ddptest.NewVars()
+			if err := nn.Initialise(vars, specs, grbmtest.Seed); err != nil {
+				t.Fatal(err)
+			}
+			got := ddptest.Values{}
+			for _, build := range []func(n int) (*graph.Graph, error){m.Loss, m.Divergence} {
+				g, err := build(batch)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := ddptest.Run(g, vars, nil, ddptest.Values{algo.InputImages: normal(5, batch*4), algo.InputKey: {grbmtest.Seed, 2, 0}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				maps.Copy(got, out)
+			}
+			if len(got[algo.OutputLoss]) != batch {
+				t.Fatalf("%d losses of %d samples", len(got[algo.OutputLoss]), batch)
+			}
+			for i, loss := range got[algo.OutputLoss] {
+				if estimate := got[algo.OutputEstimate][i]; !(math.Abs(loss+estimate) <= 1e-6) || !(math.Abs(estimate) >= 1e-3) {
+					t.Errorf("sample %d: the loss is %v, the estimate %v", i, loss, estimate)
+				}
 			}
 		})
 	}

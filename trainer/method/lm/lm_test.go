@@ -59,7 +59,18 @@ func TestBadSettings(t *testing.T) {
 	if err := preset(t, "lm-snli").Fit(data.Schema{C: 3, H: 32, W: 32, DType: safetensors.U8}); err == nil || !strings.Contains(err.Error(), "give --data of sentences") {
 		t.Errorf("pictures: %v", err)
 	}
+	for _, lengths := range [][]int{{}, {8, 4}, {data.MinTokens - 1, 8}} {
+		c := tiny(t)
+		c.Lengths = lengths
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "lengths of batches that rise") {
+			t.Errorf("batches of %d tokens: %v", lengths, err)
+		}
+	}
 	c := tiny(t)
+	c.Lengths = []int{data.MinTokens}
+	if err := c.Validate(); err != nil {
+		t.Errorf("batches of the shortest sentences: %v", err)
+	}
 	c.Words = "a b c"
 	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "vocabulary") {
 		t.Errorf("words without the reserved ones: %v", err)

@@ -1,6 +1,7 @@
 package sm
 
 import (
+	"math"
 	"testing"
 
 	"ebtrain/ddp/ddptest"
@@ -13,7 +14,7 @@ import (
 )
 
 // The loss of samples that are not trained on is that of the step which would
-// train on them.
+// train on them, which reports that of MDSM times σ₀⁴, too.
 func TestHeldOutLoss(t *testing.T) {
 	for name, cfg := range cases() {
 		t.Run(name, func(t *testing.T) {
@@ -45,6 +46,18 @@ func TestHeldOutLoss(t *testing.T) {
 				sum += l / n
 			}
 			near(t, "loss", []float64{sum}, reports[0][:1], 1e-4)
+			told := cfg.Model().Report()
+			if len(told) != len(reports[0]) {
+				t.Fatalf("%d numbers are reported as %v", len(reports[0]), told)
+			}
+			for i, column := range told {
+				if column.Name == "scaled" {
+					near(t, column.Name, reports[0][i:i+1], []float64{sum * math.Pow(cfg.Sigma0, 4)}, 1e-4)
+				}
+			}
+			if scaled := told[1].Name == "scaled"; scaled != (cfg.Objective == MDSM) {
+				t.Errorf("%v are reported", told)
+			}
 		})
 	}
 }

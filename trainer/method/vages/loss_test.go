@@ -299,3 +299,15 @@ func TestHeldOutPairs(t *testing.T) {
 		}
 	}
 }
+
+// MDSM's loss is reported times σ₀⁴, too, behind the loss itself.
+func TestScaledLoss(t *testing.T) {
+	r := rig{cfg: tinyUnits(func(c *Config) { c.Objective, c.Sigma0 = MDSM, 0.8 }), batch: 4}
+	if name := r.cfg.Model().Report()[1].Name; name != "scaled" {
+		t.Errorf("the second number is %s", name)
+	}
+	report := r.run(t, (*step).build)[algo.OutputReport]
+	if err := ddptest.Near(report[1:2], []float64{report[0] * math.Pow(0.8, 4)}, 1e-5); err != nil || report[0] == 0 {
+		t.Errorf("%v: %v", report, err)
+	}
+}

@@ -189,6 +189,11 @@ func Replicated(vars []Variable) []Variable {
 	return slices.DeleteFunc(slices.Clone(vars), func(v Variable) bool { return v.Role == Scratch })
 }
 
+// Only are those of vars that have a role.
+func Only(vars []Variable, role Role) []Variable {
+	return slices.DeleteFunc(slices.Clone(vars), func(v Variable) bool { return v.Role != role })
+}
+
 // Commit assigns every variable that has a new value, and builds the graph.
 func (c *Context) Commit() (*graph.Graph, error) {
 	for _, v := range c.vars {

@@ -208,6 +208,34 @@ func TestWarm(t *testing.T) {
 	}
 }
 
+// Steps before the check are those of training, on the batch, each with its draws and rates.
+// Without inner steps θ moves by the steps' numbers alone.
+func TestWarmStepsAreTraining(t *testing.T) {
+	const step = toyStep - 1
+	for _, tt := range []struct {
+		inner, warm int
+		moved       float64
+	}{{3, 1, 1e-3 * step}, {0, 2, 1e-3 * (step + toyStep)}} {
+		model := toy{steps: tt.inner}
+		c := check(model)
+		c.Step, c.Epoch, c.Warm = step, step, tt.warm
+		m := &machine{check: &c, model: model, backend: ref.New(), step: step}
+		q, err := m.compile(part{ranks: 1, inner: algo.AllReduced})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := q.values([]string{"front.a", "back.b", "posterior.phi"})
+		if err = errors.Join(err, q.close(), m.warm(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		_, da, db := model.closed(&c, v[0], v[1], v[2])
+		got := []float64{m.start[0].tensor.At(0), m.start[1].tensor.At(0)}
+		if err := ddptest.Near(got, []float64{v[0] - 0.1*da + tt.moved, v[1] - 0.1*db + tt.moved}, 1e-5); err != nil {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}
+
 // The backend of training gives the same verdict.
 func TestOnCPU(t *testing.T) {
 	c := check(toy{steps: 3, size: 2})

@@ -32,9 +32,10 @@ const (
 // rank that does sends it to all: hosts may have disks of their own, and one be new to
 // the job, or have lost its last; Run has those that lack it keep it. A host whose
 // checkpoints are all damaged is one of those; only if no rank has a whole one is that
-// an error. Without any checkpoint the run begins at its beginning. What was skipped is
-// told once all ranks have looked: of those that say the same a launcher shows one line.
-func (t *Trainer) restore(ctx context.Context) error {
+// an error. Without any checkpoint the run begins at its beginning, and the result is false.
+// What was skipped is told once all ranks have looked: of those that say the same a launcher
+// shows one line.
+func (t *Trainer) restore(ctx context.Context) (bool, error) {
 	var skipped []error
 	c, err := newest(t.cfg.CkptDir, func(err error) { skipped = append(skipped, err) })
 	if c != nil {
@@ -56,13 +57,13 @@ func (t *Trainer) restore(ctx context.Context) error {
 		c, err = t.share(ctx, steps, c, err)
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	if c == nil {
 		t.parts.Log.Warn("no checkpoint to resume from", "dir", t.cfg.CkptDir)
-		return nil
+		return false, nil
 	}
-	return t.set(c)
+	return true, t.set(c)
 }
 
 // newest is the newest whole checkpoint in dir, nil if there is none.

@@ -33,6 +33,10 @@ type Config struct {
 	// part of the weights: the same losses and weights, less memory. See ddp.ShardOptimizer.
 	ShardOptimizer bool
 
+	// From is a checkpoint, of another run perhaps, whose weights this one begins with; ""
+	// begins with those of the seed. What it has learned must be what FromDigest names.
+	From, FromDigest string
+
 	CkptDir     string // "" writes no checkpoints
 	CkptEvery   int64  // steps between checkpoints; 0 only at the end
 	CkptKeep    int    // newest checkpoints that are kept; 0 keeps all
@@ -140,8 +144,8 @@ type Trainer struct {
 	spans [][]trace.Span // what Trace asked for
 }
 
-// New compiles the programs, sets every variable to its initial value or to
-// that of the newest checkpoint, and makes sure that all ranks agree on both.
+// New compiles the programs, sets every variable to its initial value, to that of
+// cfg.From or to that of the newest checkpoint, and makes sure that all ranks agree on both.
 func New(ctx context.Context, cfg Config, parts Parts) (*Trainer, error) {
 	t := &Trainer{cfg: cfg, parts: parts, saved: noStep, own: noStep, names: algo.Names(parts.Model.Report())}
 	if err := t.prepare(ctx); err != nil {
@@ -160,8 +164,14 @@ func (t *Trainer) prepare(ctx context.Context) error {
 		return err
 	}
 	t.specs, t.shared, t.vars = b.specs, b.shared, t.parts.Backend.NewVars()
+	resumed := false
 	if t.cfg.Resume {
-		if err := t.restore(ctx); err != nil {
+		if resumed, err = t.restore(ctx); err != nil {
+			return err
+		}
+	}
+	if t.cfg.From != "" && !resumed {
+		if err := t.begin(); err != nil {
 			return err
 		}
 	}

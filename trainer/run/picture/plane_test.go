@@ -12,8 +12,8 @@ import (
 var unitSquare = Region{0, 1, 0, 1}
 
 func TestCentres(t *testing.T) {
-	got := Region{0, 2, -1, 0}.Centres(2, 2)
-	if want := []float32{0.5, -0.75, 1.5, -0.75, 0.5, -0.25, 1.5, -0.25}; !slices.Equal(got, want) {
+	got := Region{2, 4, -1, 0}.Centres(2, 2)
+	if want := []float32{2.5, -0.75, 3.5, -0.75, 2.5, -0.25, 3.5, -0.25}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
@@ -93,33 +93,45 @@ func TestColours(t *testing.T) {
 	}
 }
 
-// Dots lie where their samples do, and what is not shown is counted.
+// Dots lie where their samples do, and what is not shown is counted above.
 func TestScatter(t *testing.T) {
-	nan := float32(math.NaN())
-	samples := []float32{0.25, 0.75, 0.25, 0.75, 1, 0, 1.5, 0, nan, 0, 0, float32(math.Inf(1))}
-	m, err := Scatter(samples, "points", unitSquare)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := areaOf(t, m, plotSize, plotSize)
-	white := color.NRGBA{255, 255, 255, 255}
-	inked := map[image.Point]bool{}
-	for y := range plotSize {
-		for x := range plotSize {
-			if a.NRGBAAt(a.Rect.Min.X+x, a.Rect.Min.Y+y) != white {
-				inked[image.Pt(x, y)] = true
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, r := range []Region{unitSquare, {-1, 3, 2, 6}} {
+		var samples []float32
+		for _, v := range [][2]float64{{0.25, 0.75}, {0.25, 0.75}, {1, 0}, {0, 1}, {1.5, 0}, {-0.5, 0}, {0, 1.5}, {0, -0.5}, {0, inf}, {nan, 0}, {0, nan}} {
+			samples = append(samples, float32(r.X0+v[0]*(r.X1-r.X0)), float32(r.Y0+v[1]*(r.Y1-r.Y0)))
+		}
+		m, err := Scatter(samples, "points", r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := areaOf(t, m, plotSize, plotSize)
+		inked := map[image.Point]bool{}
+		for y := range plotSize {
+			for x := range plotSize {
+				if a.NRGBAAt(a.Rect.Min.X+x, a.Rect.Min.Y+y) != (color.NRGBA{255, 255, 255, 255}) {
+					inked[image.Pt(x, y)] = true
+				}
 			}
 		}
+		if len(inked) != 9+4+4 || !inked[image.Pt(0, 0)] || !inked[image.Pt(100, 99)] || !inked[image.Pt(101, 100)] || !inked[image.Pt(399, 399)] {
+			t.Errorf("%v: ink at %v", r, inked)
+		}
+		once, twice := a.NRGBAAt(a.Rect.Min.X+399, a.Rect.Min.Y+399), a.NRGBAAt(a.Rect.Min.X+100, a.Rect.Min.Y+99)
+		if !(twice.R < once.R) {
+			t.Errorf("two samples %v, one %v: want darker", twice, once)
+		}
+		want := newPlane(r, plotSize, plotSize, 0)
+		want.title("11 points, 5 outside, 2 NaN")
+		above := image.Rect(0, 0, want.Rect.Max.X, want.area.Min.Y-1)
+		if text(m.(*image.NRGBA).SubImage(above)) != text(want.SubImage(above)) {
+			t.Errorf("%v: above it stands something else than 11 points, 5 outside, 2 NaN", r)
+		}
 	}
-	if len(inked) != 9+4 || !inked[image.Pt(100, 99)] || !inked[image.Pt(101, 100)] || !inked[image.Pt(399, 399)] {
-		t.Errorf("ink at %v", inked)
-	}
-	once, twice := a.NRGBAAt(a.Rect.Min.X+399, a.Rect.Min.Y+399), a.NRGBAAt(a.Rect.Min.X+100, a.Rect.Min.Y+99)
-	if !(twice.R < once.R) {
-		t.Errorf("two samples %v, one %v: want darker", twice, once)
-	}
-	if got := caption(6, "points of the data", 2, 1); got != "6 points of the data, 2 outside, 1 NaN" {
-		t.Errorf("caption %q", got)
+	for want, n := range map[string][2]int{"6 points": {}, "6 points, 2 outside": {2, 0}, "6 points, 1 NaN": {0, 1}} {
+		if got := caption(6, "points", n[0], n[1]); got != want {
+			t.Errorf("caption %q, want %q", got, want)
+		}
 	}
 }
 

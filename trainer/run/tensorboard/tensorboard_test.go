@@ -199,7 +199,14 @@ func TestImages(t *testing.T) {
 			if err := w.Close(); err != nil {
 				t.Fatal(err)
 			}
-			val := parse(t, parse(t, readEvents(t, dir)[2].raw[5]).raw[1])
+			if err := w.Image("samples", 8, file.Bytes()); err == nil {
+				t.Error("an image after Close gives no error")
+			}
+			event := readEvents(t, dir)[2]
+			val := parse(t, parse(t, event.raw[5]).raw[1])
+			if event.num[2] != 7 || string(val.raw[1]) != "samples" {
+				t.Errorf("step %d, tag %q", event.num[2], val.raw[1])
+			}
 			pic := parse(t, val.raw[4])
 			size := tt.m.Bounds().Size()
 			if pic.num[1] != uint64(size.Y) || pic.num[2] != uint64(size.X) || pic.num[3] != tt.space {

@@ -1,0 +1,49 @@
+package loop
+
+import (
+	"fmt"
+
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/ckpt"
+)
+
+// begin sets the weights to those of cfg.From, and the state of layers to what is there:
+// persistent chains of another batch, say, are not, and begin anew, as optimisers do. Every
+// rank reads the checkpoint, as it reads the data; agree compares what came of it.
+func (t *Trainer) begin() error {
+	t.tell(0, "read the weights to begin with")
+	digest, err := ckpt.LearnedDigest(t.cfg.From)
+	if err != nil {
+		return err
+	}
+	if digest != t.cfg.FromDigest {
+		return fmt.Errorf("%s is not the checkpoint that this run began with (its digest is %.15s, that one's %.15s): put that one there, or begin again with another --out", t.cfg.From, digest, t.cfg.FromDigest)
+	}
+	_, groups, err := ckpt.Read(t.cfg.From)
+	if err != nil {
+		return err
+	}
+	weights := nn.Only(t.specs, nn.Weight)
+	c := &checkpoint{from: t.cfg.From, groups: map[string][]ckpt.Named{ckpt.Weights: groups[ckpt.Weights]}}
+	values, err := c.tensors(weights)
+	if err != nil {
+		return err
+	}
+	for i, v := range weights {
+		if err := t.setOwn(v.Name, values[i]); err != nil {
+			return err
+		}
+	}
+	there := map[string]ckpt.Named{}
+	for _, n := range groups[ckpt.Buffers] {
+		there[n.Name] = n
+	}
+	for _, v := range nn.Only(t.specs, nn.Buffer) {
+		if n, ok := there[v.Name]; ok && n.Tensor.Type == v.Type {
+			if err := t.setOwn(v.Name, n.Tensor); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"ebtrain/data"
+	"ebtrain/ddp/graph"
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/chosen"
+	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/run/ckpt"
+	"ebtrain/trainer/run/rundir"
+	"ebtrain/trainer/trained"
+)
+
+// ofItsStart are the flags that a new run does not take from the run at --from.
+var ofItsStart = append([]string{"from", "from-step"}, notInherited...)
+
+// parseFrom is parse for a new run that begins with the weights of the run at path, whose
+// flags are its own, but for those of args.
+func parseFrom(path string, args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
+	saved, err := rundir.ReadConfig(path)
+	if err != nil {
+		return nil, nil, helpOr(fmt.Errorf("--from: %w", err), args, out)
+	}
+	o, fs, _, err := inherit(&saved, path, ofItsStart)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--from: %w", err)
+	}
+	if err := program(o.own.All()).Parse(fs, args, out); err != nil {
+		return nil, nil, err
+	}
+	return o, fs, o.complete()
+}
+
+// helpOr shows --help, if args ask for it, and is err otherwise: what is asked need not wait
+// until there is a run.
+func helpOr(err error, args []string, out io.Writer) error {
+	at, failed := chosen.Names{}.Begin()
+	if failed != nil {
+		return err
+	}
+	if _, _, asked := parseNew(at, "", args, out); errors.Is(asked, cliflag.ErrHelp) {
+		return asked
+	}
+	return err
+}
+
+// checkFrom reports flags of weights to begin with that say nothing.
+func (o *options) checkFrom() error {
+	switch {
+	case o.from == "" && o.fromStep != trained.Newest:
+		return fmt.Errorf("--from-step says which checkpoint of --from a run begins with: give --from, or leave it out")
+	case o.from != "" && o.verify:
+		return fmt.Errorf("--%s takes the weights of the seed: leave --from out", verifyFlag)
+	}
+	return nil
+}
+
+// openFrom finds the weights that a new run begins with, on data of schema s: settings name
+// them, and the checkpoint is noted in --from-step, so that ranks compare it and a run that
+// is ended before its first checkpoint begins with it again. A run that goes on has all that.
+func (o *options) openFrom(fs *pflag.FlagSet, s data.Schema) error {
+	if o.from == "" || o.was != nil {
+		return nil
+	}
+	origin, err := trained.Find(o.from, o.fromStep)
+	if err == nil {
+		err = origin.Fits(o.data, s)
+	}
+	if err == nil {
+		err = o.checkWeights(origin.Weights)
+	}
+	if err == nil {
+		o.settings.From, err = ckpt.LearnedDigest(fromCheckpoint(o.from, origin.Step))
+	}
+	if err != nil {
+		return fmt.Errorf("--from: %w", err)
+	}
+	return fs.Lookup("from-step").Value.Set(fmt.Sprint(origin.Step))
+}
+
+// checkWeights reports the first weight of the model that is not among theirs, before
+// anything is written or read.
+func (o *options) checkWeights(theirs []nn.Variable) error {
+	_, specs, err := o.model.Model().Step(1, o.settings.Batch)
+	if err != nil {
+		return err
+	}
+	there := map[string]graph.Type{}
+	for _, v := range theirs {
+		there[v.Name] = v.Type
+	}
+	for _, v := range nn.Only(specs, nn.Weight) {
+		switch typ, ok := there[v.Name]; {
+		case !ok:
+			return cliflag.Usage("the model of %s has no %s, which the new one needs: give a run of the same networks", o.from, v.Name)
+		case typ != v.Type:
+			return cliflag.Usage("%s is %v in the model of %s, and %v in the new one: give a run of networks of the same size", v.Name, typ, o.from, v.Type)
+		}
+	}
+	return nil
+}
+
+// fromCheckpoint is the folder of a checkpoint of the run at path; "" if that is.
+func fromCheckpoint(path string, step int64) string {
+	if path == "" {
+		return ""
+	}
+	return filepath.Join(rundir.Layout(path).Ckpt(), ckpt.Name(step))
+}

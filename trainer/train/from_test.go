@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"ebtrain/launch/cliflag"
+	"ebtrain/trainer/run/ckpt"
+	"ebtrain/trainer/run/rundir"
+)
+
+// A run may begin with the weights of another that had other losses, rates, data and batch,
+// and its digest says so; the checkpoint is noted, and nothing but a new checkpoint of the
+// run is needed to go on with it.
+func TestFrom(t *testing.T) {
+	dir := t.TempDir()
+	first, second, same, none := filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "same"), filepath.Join(dir, "none")
+	if _, _, err := small(t, first, "--steps", "3", "--ckpt-every", "1"); err != nil {
+		t.Fatal(err)
+	}
+	other := []string{"--seed", "2", "--lr", "0.001", "--data", "synth:train=24", "--batch", "8", "--vae-weight", "1"}
+	stdout, _, err := small(t, second, append(other, "--from", first)...)
+	if want := "--from: the weights are those of " + first + " after 3 steps"; err != nil || !strings.Contains(stdout, want) {
+		t.Fatalf("%v: got %q, expected %q", err, stdout, want)
+	}
+	if _, _, err := small(t, same, append(other, "--from", first, "--from-step", "3")...); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := small(t, none, other...); err != nil {
+		t.Fatal(err)
+	}
+	read := func(run string) (digest, flag, weights string) {
+		c, err := rundir.ReadConfig(run)
+		b, failed := os.ReadFile(filepath.Join(run, "ckpt", ckpt.Name(2), "weights.safetensors"))
+		if err := errors.Join(err, failed); err != nil {
+			t.Fatal(err)
+		}
+		return c.Digest, c.Flags["from-step"], string(b)
+	}
+	digest, flag, weights := read(second)
+	if d, f, w := read(same); d != digest || f != flag || w != weights || flag != "3" {
+		t.Errorf("the newest checkpoint and step 3 are one, but give %s, %s and %s, %s, equal weights: %v", digest, flag, d, f, w == weights)
+	}
+	if d, f, w := read(none); d == digest || f != "-1" || w == weights {
+		t.Errorf("without --from the digest is %s (with it %s), --from-step %s, equal weights: %v", d, digest, f, w == weights)
+	}
+	if err := os.RemoveAll(first); err != nil {
+		t.Fatal(err)
+	}
+	if err := resume(t, "--out "+second+" --steps 3"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Before it has a checkpoint of its own a run begins again with the same weights, and says so
+// if they are gone or are others.
+func TestFromBeforeTheFirstCheckpoint(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	if _, _, err := small(t, first, "--ckpt-every", "1"); err != nil {
+		t.Fatal(err)
+	}
+	begun(t, second, "--from", first)
+	newer := filepath.Join(first, "ckpt", ckpt.Name(5))
+	if err := os.Mkdir(newer, 0o777); err != nil { // is not looked at: step 2 it was
+		t.Fatal(err)
+	}
+	noted, away := filepath.Join(first, "ckpt", ckpt.Name(2)), filepath.Join(dir, "away")
+	if err := os.Rename(noted, away); err != nil {
+		t.Fatal(err)
+	}
+	goOn := func() error {
+		return run(t.Context(), []string{"--resume", "--out", second}, nil, io.Discard, io.Discard)
+	}
+	if err := goOn(); err == nil || !strings.Contains(err.Error(), noted) {
+		t.Errorf("got %v, expected that %s is not there", err, noted)
+	}
+	if err := os.CopyFS(noted, os.DirFS(filepath.Join(first, "ckpt", ckpt.Name(1)))); err != nil {
+		t.Fatal(err)
+	}
+	if err := goOn(); err == nil || !strings.Contains(err.Error(), "is not the checkpoint that this run began with") {
+		t.Errorf("got %v, expected that it is another checkpoint", err)
+	}
+	if err := errors.Join(os.RemoveAll(noted), os.Rename(away, noted), goOn()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where nothing else is said a new run has the settings of the other, but for where that
+// began.
+func TestFromTakesTheSettings(t *testing.T) {
+	dir := t.TempDir()
+	first, second, third := filepath.Join(dir, "first"), filepath.Join(dir, "second"), filepath.Join(dir, "third")
+	if _, _, err := small(t, first, "--preset", "bidvl-cifar10", "--data", "synth:size=32,train=32", "--profile", "1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"--from", first, "--lr", "0.001", "--out", second}, {"--from", second, "--steps", "1", "--out", third}} {
+		if err := run(t.Context(), args, nil, io.Discard, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]map[string]string{
+		first:  {"from": "", "lr": "0.0003", "steps": "2", "profile": "1"},
+		second: {"from": first, "from-step": "2", "lr": "0.001", "steps": "2", "profile": "-1", "width": "4"},
+		third:  {"from": second, "from-step": "2", "lr": "0.001", "steps": "1", "width": "4"},
+	}
+	for path, flags := range want {
+		c, err := rundir.ReadConfig(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range flags {
+			if c.Flags[name] != value {
+				t.Errorf("%s has --%s %q, expected %q", path, name, c.Flags[name], value)
+			}
+		}
+	}
+	err := resume(t, "--out "+second+" --from "+first+" --from-step -1") // as a launcher does that starts its ranks again
+	if err != nil {
+		t.Error(err)
+	}
+	if err := resume(t, "--out "+second+" --from-step 1"); err == nil || !strings.Contains(err.Error(), "has --from-step 2, not --from-step 1") {
+		t.Errorf("got %v, expected that the run began with step 2", err)
+	}
+}
+
+// What cannot be begun with is said before anything is written.
+func TestFromMistakes(t *testing.T) {
+	dir := t.TempDir()
+	first, bare := filepath.Join(dir, "first"), filepath.Join(dir, "bare")
+	if _, _, err := small(t, first, "--algo", "vae"); err != nil {
+		t.Fatal(err)
+	}
+	begun(t, bare)
+	out := filepath.Join(dir, "out")
+	for args, want := range map[string]string{
+		"--from-step 2":                             "--from-step says which checkpoint of --from a run begins with: give --from",
+		"--from " + dir:                             "is not a run",
+		"--from " + bare:                            bare + " holds no checkpoint yet",
+		"--from " + first + " --from-step 7":        first + " holds no checkpoint of step 7: it has that of step 2",
+		"--from " + first + " --from-step -2":       "--from-step",
+		"--from " + first + " --algo vae --width 8": "and f32[",
+		"--algo bidvl --from " + first:              "which the new one needs: give a run of the same networks",
+	} {
+		_, _, err := small(t, out, strings.Fields(args)...)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, expected %q", args, err, want)
+		}
+		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: something is left in --out: %v", args, err)
+		}
+	}
+	var help strings.Builder
+	if err := run(t.Context(), []string{"--from", dir, "--help"}, nil, &help, io.Discard); !errors.Is(err, cliflag.ErrHelp) || !strings.Contains(help.String(), "--from string") {
+		t.Errorf("--help beside a run that is none: %v, %q", err, help.String())
+	}
+	verified := strings.Fields("--preset bism-frey --data synth --verify-hypergradient --from " + first)
+	if err := run(t.Context(), verified, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "takes the weights of the seed: leave --from out") {
+		t.Errorf("got %v, expected that --verify-hypergradient has no use for --from", err)
+	}
+}
