@@ -143,7 +143,7 @@ func TestMistakes(t *testing.T) {
 		"collbench --peers /nowhere":                   "--peers /nowhere: stat /nowhere/mpi: no such file or directory: make -C collective/collbench/peers deps all builds them",
 		"ddplaunch -nproc 2 sh -c EACH":                "--max is 8 on rank 0 and 9 on rank 1: give the same settings to all ranks",
 		"collbench -nproc 1":                           "--nproc is 1, expected at least 2: one rank has nobody to exchange anything with",
-		"collbench --max 8 --json /nowhere/report":     "--json: open /nowhere/report: no such file or directory",
+		"collbench --max 8 --json /nowhere/report":     "--json /nowhere/report: there is no folder /nowhere: make it first",
 		"ddplaunch -nproc 2 collbench --max 8 --jason": "unknown flag --jason: did you mean --json? (see collbench --help)",
 	} {
 		fields := strings.Fields(args)
