@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -106,10 +107,12 @@ func (c *Coordinator) objection(from string, n NodeInfo, run Command) string {
 }
 
 // sharesAddr names another host whose ranks say that they are at n's address, as both are on a
-// bridge of their own for containers: each would be sent what is for the other.
+// bridge of their own for containers: each would be sent what is for the other. Two names that
+// containers give to one network are one host.
 func (c *Coordinator) sharesAddr(n NodeInfo) string {
+	network := func(o NodeInfo) string { return path.Base(o.HostID) } // see LocalHost
 	for _, o := range c.nodes {
-		if n.Addr != "" && o.Addr == n.Addr && o.HostID != n.HostID {
+		if n.Addr != "" && o.Addr == n.Addr && network(o) != network(n) {
 			return o.Host
 		}
 	}
