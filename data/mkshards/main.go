@@ -50,9 +50,9 @@ const help = `mkshards writes a data set as shards, the format that train reads.
 With pictures of your own, in a folder or a zip, mkshards folder is all it
 takes, and in arrays of NumPy's mkshards npy; with vectors of your own, in CSV
 or arrays, mkshards table. What the others read must be downloaded first;
-mkshards celeba --help, cifar10 --help, mnist --help, frey --help and svhn --help
-say where it is. mkshards synth, checkerboard and gauss need nothing, and train
-takes these names as --data, too.
+mkshards celeba --help, cifar10 --help, mnist --help, frey --help and svhn
+--help say where it is. mkshards synth, checkerboard and gauss need nothing, and
+train takes these names as --data, too.
 
   mkshards info   shards/mnist     what a data set is
   mkshards verify shards/mnist     reads every byte and names what is damaged

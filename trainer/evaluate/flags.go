@@ -62,10 +62,11 @@ named:
   neighbours  the median distance to the nearest training picture
   is          the inception score, by a --classifier and by --inception
 
-Points, such as the rows of a table, are compared by all of these but is: by their
-values, in units of the standard deviations of training ones, beside points
-whose columns know nothing of each other: noise, of each column's mean and
-deviation, and shuffled, the columns of training points, each in another order.
+Points, such as the rows of a table, are compared by all of these but is: by
+their values, in units of the standard deviations of training ones, beside
+points whose columns know nothing of each other: noise, of each column's mean
+and deviation, and shuffled, the columns of training points, each in another
+order.
 Samples are drawn as the method does, by the deep models of bism and vages
 together with their latents. With --given each has the latents of a random
 training picture, which is what the papers of these two report. Weights are as
