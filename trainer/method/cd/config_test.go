@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"ebtrain/data"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/algo/algotest"
+	"ebtrain/trainer/model/grbm/grbmtest"
 	"ebtrain/trainer/model/optim"
 )
 
@@ -79,26 +79,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// A config for vectors takes vectors of any length, one for pictures any size, and one
-// that has a size no other.
+// A config fits data as its machine does.
 func TestFit(t *testing.T) {
-	begun := frey()
-	begun.Machine.C, begun.Machine.H, begun.Machine.W = 1, 28, 20
-	for _, tt := range []struct {
-		config *Config
-		data   data.Schema
-		want   string // "" fits
-	}{
-		{board(false), data.Schema{C: 1, H: 1, W: 7}, ""},
-		{board(false), data.Schema{C: 1, H: 28, W: 20}, "take one of the presets for pictures (--preset cd-frey)"},
-		{frey(), data.Schema{C: 3, H: 2, W: 5}, ""},
-		{begun, data.Schema{C: 1, H: 20, W: 28}, "this model takes 1×28×20"},
-	} {
-		switch err := tt.config.Fit(tt.data); {
-		case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
-			t.Errorf("%v: got %v, want %q", tt.data, err, tt.want)
-		case tt.want == "" && (err != nil || tt.config.Machine.C != tt.data.C || tt.config.Machine.H != tt.data.H || tt.config.Machine.W != tt.data.W):
-			t.Errorf("%v: got %v, %+v", tt.data, err, tt.config.Machine)
-		}
-	}
+	of := func(c *Config) grbmtest.Fitting { return grbmtest.Fitting{Fit: c.Fit, Machine: &c.Machine} }
+	grbmtest.Fits(t, func() grbmtest.Fitting { return of(board(false)) }, func() grbmtest.Fitting { return of(frey()) }, "cd-frey")
 }

@@ -16,7 +16,7 @@ import (
 func mount(t *testing.T, at string, bytes int) {
 	t.Helper()
 	if err := unix.Mount("none", at, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
-		t.Skipf("needs root, to mount a disk that is soon full: %v", err)
+		t.Skipf("needs root, to mount a disk of its own: %v; TestTooLarge and TestOneThatCannotBeReplaced are for all", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(at, unix.MNT_DETACH); err != nil {
@@ -51,6 +51,26 @@ func TestFullDisk(t *testing.T) {
 	}
 	if !last {
 		t.Errorf("%s, which is written last, always fitted", stateFile)
+	}
+}
+
+// A file that may not become as large as it is to be is an error, and leaves nothing.
+func TestTooLarge(t *testing.T) {
+	dir := t.TempDir()
+	s, groups := sample(3)
+	var was unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 64, Max: was.Max}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Write(dir, s, groups)
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &was); err != nil {
+		t.Fatal(err)
+	}
+	if left := names(t, dir); left != "" || !errors.Is(err, syscall.EFBIG) {
+		t.Errorf("%v, and %q is left", err, left)
 	}
 }
 
