@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestSlurm runs jobs under a real Slurm of four nodes on this machine: what README
+// TestSlurm runs jobs under a real Slurm of four nodes on this machine: what launch/README.md
 // says, as it is written there, and what becomes of a job when something breaks.
 func TestSlurm(t *testing.T) {
 	long(t)
@@ -45,7 +45,7 @@ func TestSlurm(t *testing.T) {
 	c.awaitDeadline(c.beside)
 }
 
-// nothingToChoose is README's first line: two nodes, and four, give the bits of
+// nothingToChoose is the first line of its Slurm section: two nodes, and four, give the bits of
 // as many ranks on one host.
 func nothingToChoose(t *testing.T, c *cluster) {
 	for nodes, nproc := range map[string]string{"4": "1", "2": "2"} {
@@ -208,16 +208,16 @@ func mistakesUnderSlurm(t *testing.T, c *cluster) {
 
 var scriptBlock = regexp.MustCompile("(?s)```sh\n(#!/bin/bash\n# ([a-z.]+)\n#SBATCH.*?)```")
 
-// scripts writes README's batch scripts into the site.
+// scripts writes the batch scripts of launch/README.md into the site.
 func (s *site) scripts() {
 	s.t.Helper()
-	readme, err := os.ReadFile("../../../README.md")
+	readme, err := os.ReadFile("../../../launch/README.md")
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	found := scriptBlock.FindAllStringSubmatch(string(readme), -1)
 	if len(found) != 2 {
-		s.t.Fatalf("README has %d batch scripts, want 2", len(found))
+		s.t.Fatalf("launch/README.md has %d batch scripts, want 2", len(found))
 	}
 	for _, f := range found {
 		if err := os.WriteFile(s.path(f[2]), []byte(f[1]), 0o755); err != nil {
@@ -268,7 +268,7 @@ func (c *cluster) ended(job string) {
 	}
 }
 
-// requeued is README's script: stopped as --signal does it, put back into the queue,
+// requeued is its script for a job: stopped as --signal does it, put back into the queue,
 // and gone on with; every step is there once, with the bits of a run left alone.
 func requeued(t *testing.T, c *cluster) {
 	const steps = 80
@@ -292,7 +292,7 @@ func (c *cluster) batchOutput(job string) string {
 	return fmt.Sprintf("%s (%v)", b, err)
 }
 
-// array is README's other script: its tasks share the nodes, at once, and one that is
+// array is the other script: its tasks share the nodes, at once, and one that is
 // stopped is put back by its own name.
 func array(t *testing.T, c *cluster) {
 	const steps = 100
