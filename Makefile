@@ -4,7 +4,7 @@ GO    ?= go
 # What recipes start, .ci/* and tests, finds the same Go and gofmt, and what Debian keeps
 # from the PATH of users: Slurm's daemons and iproute2.
 export PATH := $(if $(filter-out go,$(GO)),$(shell $(GO) env GOROOT)/bin:)$(PATH):/usr/sbin:/sbin
-MAINS := ./launch/ddplaunch ./launch/chaos ./launch/onhosts ./trainer/train ./trainer/sample ./trainer/evaluate ./trainer/experiment ./data/mkshards ./collective/collbench ./trainer/stepbench ./trainer/bench
+MAINS := ./launch/ddplaunch ./launch/chaos ./launch/onhosts ./trainer/train ./trainer/sample ./trainer/evaluate ./trainer/experiment ./trainer/curves ./data/mkshards ./collective/collbench ./trainer/stepbench ./trainer/bench
 
 # oneDNN does the heavy lifting on the CPU. Where it cannot be had, the plain Go
 # build takes its place. Expanded when a recipe runs, so after `deps`.

@@ -20,6 +20,7 @@ import (
 	"ebtrain/data/atomicfile"
 	"ebtrain/trainer/experiment/measure"
 	"ebtrain/trainer/experiment/plan"
+	"ebtrain/trainer/run/picture"
 )
 
 // drawn is a picture in the folder of the results, or a text.
@@ -78,7 +79,7 @@ func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		line.Color, line.Width = hue(i, len(s.e.Rows)), vg.Points(1.3)
+		line.Color, line.Width = picture.Hue(i, len(s.e.Rows)), vg.Points(1.3)
 		p.Add(line)
 		legend.Add(r.Name, line)
 		if err := s.beside(p, r.Name, f, line.Color); err != nil {
@@ -180,16 +181,6 @@ func (s *Sheet) mean(row, curve string) []measure.Point {
 		points = append(points, measure.Point{X: x, Y: sum[x] / n[x]})
 	}
 	return points
-}
-
-// hue is the i-th of n colours of equal distance, lighter and darker in turn.
-func hue(i, n int) color.Color {
-	h, v := 6*float64(i)/float64(n), 0.85-0.3*float64(i%2)
-	part := func(shift float64) uint8 {
-		k := math.Mod(shift+h, 6)
-		return uint8(255 * v * (1 - max(0, min(k, 4-k, 1))))
-	}
-	return color.RGBA{part(5), part(3), part(1), 255}
 }
 
 // copies copies the pictures of p, or takes their texts.

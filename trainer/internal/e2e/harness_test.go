@@ -23,7 +23,7 @@ import (
 // patience bounds every program: more is a hang, on a machine of any load.
 const patience = 3 * time.Minute
 
-var programs = []string{"launch/ddplaunch", "launch/chaos", "launch/onhosts", "trainer/train", "trainer/sample", "trainer/evaluate", "trainer/experiment", "trainer/stepbench", "trainer/bench", "data/mkshards", "collective/collbench"}
+var programs = []string{"launch/ddplaunch", "launch/chaos", "launch/onhosts", "trainer/train", "trainer/sample", "trainer/evaluate", "trainer/experiment", "trainer/curves", "trainer/stepbench", "trainer/bench", "data/mkshards", "collective/collbench"}
 
 var bin string // folder of the programs, made by build
 

@@ -59,6 +59,17 @@ func TestUse(t *testing.T) {
 			t.Error("the same command must draw the same picture, other statistics another")
 		}
 	})
+	t.Run("curves", func(t *testing.T) {
+		s.t = t
+		one := s.must("curves", "run")
+		last := regexp.QuoteMeta(fmt.Sprintf("%.4g", s.losses("run")[5]["recon"]))
+		if want := `recon +run +0-5 .* ` + last + ` +` + last; !regexp.MustCompile(want).MatchString(one.stdout) || !strings.HasSuffix(one.stdout, "\nrun/curves.png\n") || one.stderr != "" {
+			t.Errorf("want %q, and the file, got %v", want, one)
+		}
+		s.picture("run/curves.png")
+		s.must("curves", "run", "drawn", "--x", "hours", "--columns", "recon,step_ms", "--out", "both.png")
+		s.picture("both.png")
+	})
 	t.Run("evaluate", func(t *testing.T) { s.t = t; s.checkEvaluation() })
 	t.Run("samples beside data", func(t *testing.T) { s.t = t; s.checkComparison() })
 	t.Run("folder", func(t *testing.T) {
