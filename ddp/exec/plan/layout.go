@@ -1,6 +1,10 @@
 package plan
 
-import "ebtrain/ddp/graph"
+import (
+	"slices"
+
+	"ebtrain/ddp/graph"
+)
 
 // toLast and toFirst are the permutations between (N,C,H,W) and (N,H,W,C).
 var (
@@ -32,7 +36,7 @@ func layouts(g *graph.Graph, live []bool, o Options) []bool {
 		if !live[i] {
 			continue
 		}
-		for _, id := range images(n) {
+		for _, id := range images(n.Op, n.In, n.Out) {
 			some[alike.find(int(id))] = true
 		}
 		if w := weights(n); o.WeightsLast && w != 0 {
@@ -104,18 +108,19 @@ func free(g *graph.Graph, id graph.ID, o Options) bool {
 	return true
 }
 
-// images are the inputs and outputs of a node that must be channels-last.
-func images(n graph.Node) []graph.ID {
-	switch n.Op.(type) {
+// images are the operands and results of an op that are images, which lie in channels-last
+// order: of a node of the graph, or of a step.
+func images[V any](op any, in, out []V) []V {
+	switch op.(type) {
 	case graph.Conv2D:
-		return []graph.ID{n.In[0], n.Out[0]}
+		return []V{in[0], out[0]}
 	case graph.Conv2DGradX:
-		return []graph.ID{n.In[1], n.Out[0]}
+		return []V{in[1], out[0]}
 	case graph.Conv2DGradW:
-		return n.In
+		return in
 	case graph.SumPool2D, graph.SumUnpool2D, graph.MaxPool2D, graph.PlaneGather, graph.PlaneScatter,
 		graph.Upsample2D, graph.Upsample2DT:
-		return append(append([]graph.ID(nil), n.In...), n.Out...)
+		return slices.Concat(in, out)
 	}
 	return nil
 }
