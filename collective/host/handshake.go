@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -10,10 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -167,125 +164,6 @@ func (id identity) answerAfter(c net.Conn, heard func()) (call, error) {
 	return got, c.SetDeadline(time.Time{})
 }
 
-// accept waits until every expected call has come in, then closes ln. Who
-// cannot prove the key is turned away and does not disturb.
-func (id identity) accept(ctx context.Context, ln net.Listener, want []call, log *slog.Logger) (map[call]net.Conn, error) {
-	type arrival struct {
-		call call
-		conn net.Conn
-	}
-	arrivals := make(chan arrival)
-	var handshakes sync.WaitGroup
-	ctx, cancel := context.WithCancel(ctx)
-	context.AfterFunc(ctx, func() { _ = ln.Close() })
-	var loop sync.WaitGroup
-	var deaf error // why nobody is taken in any more, once loop has ended
-	loop.Go(func() {
-		newcomers := &newcomers{most: silent + len(want)}
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				deaf = err
-				return
-			}
-			newcomers.add(c)
-			handshakes.Go(func() {
-				end := context.AfterFunc(ctx, func() { _ = c.Close() })
-				got, err := id.answerAfter(c, func() { newcomers.remove(c) })
-				newcomers.remove(c)
-				if !end() || err != nil {
-					log.Warn("connection refused", "from", c.RemoteAddr().String(), "err", err)
-					_ = c.Close()
-					return
-				}
-				select {
-				case arrivals <- arrival{got, c}:
-				case <-ctx.Done():
-					_ = c.Close()
-				}
-			})
-		}
-	})
-	defer func() {
-		cancel() // closes ln and every connection in a handshake
-		loop.Wait()
-		handshakes.Wait()
-	}()
-
-	got := map[call]net.Conn{}
-	ended := make(chan struct{})
-	go func() { loop.Wait(); handshakes.Wait(); close(ended) }()
-	for len(got) < len(want) {
-		select {
-		case a := <-arrivals:
-			if got[a.call] != nil || !slices.Contains(want, a.call) {
-				log.Warn("unexpected connection", "from_rank", a.call.rank, "purpose", string(a.call.purpose))
-				_ = a.conn.Close()
-				continue
-			}
-			got[a.call] = a.conn
-		case <-ended:
-			closeAll(got)
-			if !errors.Is(deaf, net.ErrClosed) { // out of descriptors, say: who has not been taken in is not to blame
-				return nil, fmt.Errorf("of %d connections of other ranks %d could not be taken in: %w%s", len(want), len(want)-len(got), deaf, moreFiles(deaf))
-			}
-			return nil, fmt.Errorf("waiting at %s for rank %v to connect: %w", ln.Addr(), missing(want, got), cmp.Or(context.Cause(ctx), net.ErrClosed))
-		}
-	}
-	return got, nil
-}
-
-// moreFiles is what to do about err, if that is too many open files.
-func moreFiles(err error) string {
-	if errors.Is(err, syscall.EMFILE) {
-		return ": allow every rank more of them (ulimit -n)"
-	}
-	return ""
-}
-
-// newcomers are the connections that have said nothing yet, oldest first.
-type newcomers struct {
-	most  int
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-// add takes c in and closes the oldest of too many.
-func (w *newcomers) add(c net.Conn) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.conns) == w.most {
-		_ = w.conns[0].Close() // its handshake fails
-		w.conns = w.conns[1:]
-	}
-	w.conns = append(w.conns, c)
-}
-
-// remove is for what has spoken, or is gone.
-func (w *newcomers) remove(c net.Conn) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if i := slices.Index(w.conns, c); i >= 0 {
-		w.conns = slices.Delete(w.conns, i, i+1)
-	}
-}
-
-func closeAll(conns map[call]net.Conn) {
-	for _, c := range conns {
-		_ = c.Close() // nothing was said that could be lost
-	}
-}
-
-func missing(want []call, got map[call]net.Conn) []int {
-	var ranks []int
-	for _, w := range want {
-		if got[w] == nil && !slices.Contains(ranks, w.rank) {
-			ranks = append(ranks, w.rank)
-		}
-	}
-	return ranks
-}
-
 // dial connects to a rank and proves the key, until ctx ends. A rank that refuses, or goes
 // away, has listened before: it has failed, and why is on its way.
 func (id identity) dial(ctx context.Context, network, addr string, want call) (net.Conn, error) {
@@ -311,6 +189,14 @@ func (id identity) dial(ctx context.Context, network, addr string, want call) (n
 		return nil, fmt.Errorf("connect to rank %d at %s: %w", want.rank, addr, err)
 	}
 	return c, nil
+}
+
+// moreFiles is what to do about err, if that is too many open files.
+func moreFiles(err error) string {
+	if errors.Is(err, syscall.EMFILE) {
+		return ": allow every rank more of them (ulimit -n)"
+	}
+	return ""
 }
 
 // pathLimit bounds the tries to reach a host to which there is no path. The kernel says so

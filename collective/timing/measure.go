@@ -95,22 +95,12 @@ type sums struct {
 }
 
 // repeat runs batches until rank 0 says stop, and checks some of them: the
-// first ones and every sixteenth.
+// first ones and every sixteenth. times are in seconds, each of one collective.
 func (b *Batch) repeat(ctx context.Context, p Plan) (times []float64, all sums, err error) {
 	end := time.Now().Add(p.MaxTime)
-	stop := make([]int32, 1)
-	for batch := 0; ; batch++ {
+	for batch, stop := 0, false; !stop; batch++ {
 		checked := batch < 2 || batch%16 == 0
-		if checked || b.Req.Kind == collective.AllReduce || b.Req.Kind == collective.ReduceScatter {
-			b.Fill()
-		}
-		if err := collective.Do(ctx, b.Comm, collective.Request{Kind: collective.Barrier}); err != nil {
-			return nil, sums{}, err
-		}
-		took, busy, err := b.batch(ctx, p.Compute)
-		if err == nil && p.Kind == collective.Broadcast {
-			took, err = b.slowest(ctx, took)
-		}
+		took, busy, err := b.once(ctx, p, checked)
 		if err != nil {
 			return nil, sums{}, err
 		}
@@ -121,20 +111,39 @@ func (b *Batch) repeat(ctx context.Context, p Plan) (times []float64, all sums, 
 		if checked {
 			all.wrong += b.wrong()
 		}
-		stop[0] = 0
-		if len(times)*b.Inner >= p.Iters || time.Now().After(end) && len(times) >= Fewest {
-			stop[0] = 1
-		}
-		if err := collective.Do(ctx, b.Comm, collective.Request{Kind: collective.Broadcast, Vec: collective.VecOf(stop)}); err != nil {
+		enough := len(times)*b.Inner >= p.Iters || time.Now().After(end) && len(times) >= Fewest
+		if stop, err = b.root(ctx, enough); err != nil {
 			return nil, sums{}, err
-		}
-		if stop[0] != 0 {
-			break
 		}
 	}
 	total := []int64{all.wrong, all.processor}
 	err = collective.Do(ctx, b.Comm, collective.Request{Kind: collective.AllReduce, Op: collective.Sum, Vec: collective.VecOf(total)})
 	return times, sums{total[0], total[1]}, err
+}
+
+// once is batch, of vectors that are filled where they have to be, when all ranks have come.
+func (b *Batch) once(ctx context.Context, p Plan, checked bool) (took, busy time.Duration, err error) {
+	if checked || b.Req.Kind == collective.AllReduce || b.Req.Kind == collective.ReduceScatter {
+		b.Fill()
+	}
+	if err := collective.Do(ctx, b.Comm, collective.Request{Kind: collective.Barrier}); err != nil {
+		return 0, 0, err
+	}
+	took, busy, err = b.batch(ctx, p.Compute)
+	if err == nil && p.Kind == collective.Broadcast {
+		took, err = b.slowest(ctx, took)
+	}
+	return took, busy, err
+}
+
+// root is what rank 0 says, on all ranks.
+func (b *Batch) root(ctx context.Context, says bool) (bool, error) {
+	v := []int32{0}
+	if says {
+		v[0] = 1
+	}
+	err := collective.Do(ctx, b.Comm, collective.Request{Kind: collective.Broadcast, Vec: collective.VecOf(v)})
+	return v[0] != 0, err
 }
 
 // slowest is the longest time of any rank. The root of a broadcast waits for nobody: it is

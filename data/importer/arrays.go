@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
-	"strconv"
 )
 
 // mostClasses limits the classes that labels of arrays may name.
@@ -32,6 +30,9 @@ func Arrays(ctx context.Context, pictures, labels []string, g Geometry) (*Set, e
 	if len(labels) > 0 && len(labels) != len(pictures) {
 		return nil, fmt.Errorf("%d arrays of labels and %d of pictures, expected one for each, in the same order, or none", len(labels), len(pictures))
 	}
+	if len(pictures) == 0 {
+		return nil, errors.New("no source given")
+	}
 	var arrays []array
 	classes := int64(0)
 	for i, path := range pictures {
@@ -50,30 +51,28 @@ func Arrays(ctx context.Context, pictures, labels []string, g Geometry) (*Set, e
 		}
 		arrays = append(arrays, a)
 	}
-	if len(arrays) == 0 {
-		return nil, errors.New("no source given")
-	}
-	var names []string
-	for c := range classes {
-		names = append(names, strconv.FormatInt(c, 10))
-	}
 	g = arrays[0].geometry // with the arrays' channels
-	s := &Set{Schema: g.of(arrays[0].fit(), names), Preprocessing: g.rawPreprocessing("npy")}
+	return &Set{
+		Schema:        g.of(arrays[0].fit(), numbered(classes)),
+		Preprocessing: g.rawPreprocessing("npy"),
+		Splits:        arraySplits(arrays),
+	}, nil
+}
+
+// arraySplits are the splits that the arrays' names say.
+func arraySplits(arrays []array) (splits []Split) {
 	for _, split := range []string{"train", "val", "test"} {
-		p := Split{Name: split}
-		var mine []array
-		for _, a := range arrays {
-			if splitOf(a.path) == split {
-				p.Count += a.n
-				mine = append(mine, a)
-			}
+		mine := slices.DeleteFunc(slices.Clone(arrays), func(a array) bool { return splitOf(a.path) != split })
+		if len(mine) == 0 {
+			continue
 		}
-		if len(mine) > 0 {
-			p.Items = arrayItems(mine)
-			s.Splits = append(s.Splits, p)
+		p := Split{Name: split, Items: arrayItems(mine)}
+		for _, a := range mine {
+			p.Count += a.n
 		}
+		splits = append(splits, p)
 	}
-	return s, nil
+	return splits
 }
 
 // text says what its pictures are.
@@ -150,30 +149,28 @@ func readLabels(ctx context.Context, path string, a array) (labels []int64, err 
 }
 
 // arrayItems reads arrays one after another.
-func arrayItems(arrays []array) func(context.Context, *budget) iter.Seq2[Item, error] {
-	return func(ctx context.Context, b *budget) iter.Seq2[Item, error] {
-		return func(yield func(Item, error) bool) {
-			for _, a := range arrays {
-				err := withNPY(ctx, a.path, func(h npy) error {
-					is := array{path: a.path}
-					if err := is.lies(h, a.geometry); err != nil || is.n != a.n || is.text() != a.text() || is.last != a.last {
-						return errChanged
-					}
-					return nil
-				}, func(values io.Reader) error { return a.items(ctx, b, values, yield) })
-				if err != nil && !errors.Is(err, errStopped) {
-					yield(Item{}, err)
-				}
-				if err != nil {
-					return
-				}
+func arrayItems(arrays []array) originals {
+	return reading(func(ctx context.Context, b *budget, give func(Item) error) error {
+		for _, a := range arrays {
+			if err := withNPY(ctx, a.path, a.same, func(values io.Reader) error { return a.items(ctx, b, values, give) }); err != nil {
+				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
-// items reads the pictures of an array; errStopped says that no more are wanted.
-func (a *array) items(ctx context.Context, b *budget, values io.Reader, yield func(Item, error) bool) error {
+// same says whether a header is still that of the array.
+func (a *array) same(h npy) error {
+	is := array{path: a.path}
+	if err := is.lies(h, a.geometry); err != nil || is.n != a.n || is.text() != a.text() || is.last != a.last {
+		return errChanged
+	}
+	return nil
+}
+
+// items gives the pictures of an array.
+func (a *array) items(ctx context.Context, b *budget, values io.Reader, give func(Item) error) error {
 	size := a.planes * a.h * a.w
 	need, err := a.need(b.limit)
 	if err != nil {
@@ -198,8 +195,8 @@ func (a *array) items(ctx context.Context, b *budget, values io.Reader, yield fu
 			defer b.give(need)
 			return a.sample(a.planar(raw))
 		}
-		if !yield(item, nil) {
-			return errStopped
+		if err := give(item); err != nil {
+			return err
 		}
 	}
 	return nil

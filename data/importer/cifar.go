@@ -92,49 +92,44 @@ func cifarTars(ctx context.Context, files []string, g Geometry) (*Set, error) {
 }
 
 // cifarItems reads batches one after another.
-func cifarItems(paths []string, p stored) func(context.Context, *budget) iter.Seq2[Item, error] {
-	return func(ctx context.Context, b *budget) iter.Seq2[Item, error] {
-		return func(yield func(Item, error) bool) {
-			need, err := p.need(b.limit)
-			for _, path := range paths {
-				more := false
-				if err == nil {
-					more, err = cifarBatch(ctx, b, path, p, need, yield)
-				}
-				if err != nil {
-					yield(Item{}, err)
-				}
-				if err != nil || !more {
-					return
-				}
+func cifarItems(paths []string, p stored) originals {
+	return reading(func(ctx context.Context, b *budget, give func(Item) error) error {
+		need, err := p.need(b.limit)
+		if err != nil {
+			return err
+		}
+		for _, path := range paths {
+			if err := cifarBatch(ctx, b, path, p, need, give); err != nil {
+				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // cifarBatch reads a batch; each record takes need bytes.
-func cifarBatch(ctx context.Context, b *budget, path string, p stored, need int64, yield func(Item, error) bool) (more bool, err error) {
+func cifarBatch(ctx context.Context, b *budget, path string, p stored, need int64, give func(Item) error) error {
 	f, err := openRegular(ctx, path)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	r := bufio.NewReaderSize(f, 1<<18)
 	for i := int64(0); ; i++ {
 		if err := b.take(ctx, need); err != nil {
-			return false, err
+			return err
 		}
 		rec := make([]byte, cifarRecord)
 		n, err := io.ReadFull(r, rec)
 		if errors.Is(err, io.EOF) {
 			b.give(need)
 			if i == 0 {
-				return false, fmt.Errorf("%s: empty, expected records of %d bytes", path, cifarRecord)
+				return fmt.Errorf("%s: empty, expected records of %d bytes", path, cifarRecord)
 			}
-			return true, nil
+			return nil
 		}
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-			return false, fmt.Errorf("%s: record %d at offset %d: %w", path, i, i*cifarRecord, err)
+			return fmt.Errorf("%s: record %d at offset %d: %w", path, i, i*cifarRecord, err)
 		}
 		item := Item{Name: fmt.Sprintf("%s: record %d at offset %d", path, i, i*cifarRecord), Label: int64(rec[0])}
 		item.Values = func(_ context.Context, b *budget) ([]byte, error) {
@@ -147,8 +142,8 @@ func cifarBatch(ctx context.Context, b *budget, path string, p stored, need int6
 			}
 			return p.sample(rec[1:])
 		}
-		if !yield(item, nil) {
-			return false, nil
+		if err := give(item); err != nil {
+			return err
 		}
 	}
 }

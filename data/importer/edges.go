@@ -11,45 +11,66 @@ const leastShare = 0.05
 // tokens. Every bucket has leastShare of it. The choice is exact, by dynamic
 // programming over the lengths that occur.
 func edges(lengths []int, longest, n int) []int {
-	count := make([]int, longest+1) // sentences of at most so many tokens
+	count := upTo(lengths, longest)
+	least := int(math.Ceil(leastShare * float64(len(lengths))))
+	first := make(cuts, longest+1) // of one bucket
+	for e := range first {
+		first[e].cost = noCuts
+		if count[e] >= least {
+			first[e].cost = count[e] * e
+		}
+	}
+	all := []cuts{first} // all[k] are those of k+1 buckets
+	best := 0
+	for k := 1; k < n; k++ {
+		all = append(all, all[k-1].further(count, least))
+		if all[k][longest].cost < all[best][longest].cost {
+			best = k
+		}
+	}
+	chosen := make([]int, best+1)
+	for k, e := best, longest; k >= 0; k-- {
+		chosen[k] = e
+		e = all[k][e].before
+	}
+	return chosen
+}
+
+// upTo says for each length, 0 to longest, how many sentences are of at most so many tokens.
+func upTo(lengths []int, longest int) []int {
+	count := make([]int, longest+1)
 	for _, l := range lengths {
 		count[l]++
 	}
 	for l := 1; l <= longest; l++ {
 		count[l] += count[l-1]
 	}
-	least := int(math.Ceil(leastShare * float64(len(lengths))))
-	const none = math.MaxInt
-	// best[k][e] is the least cost of sentences up to length e in k+1 buckets that end
-	// with e; from[k][e] is the edge before.
-	best, from := make([][]int, n), make([][]int, n)
-	for k := range n {
-		best[k], from[k] = make([]int, longest+1), make([]int, longest+1)
-		for e := range best[k] {
-			best[k][e] = none
-			if k == 0 && count[e] >= least {
-				best[k][e] = count[e] * e
+	return count
+}
+
+// cuts has for each length e the best way to cut the sentences up to e into a number of
+// buckets, of which the last ends with e: the tokens that they then have, and the edge
+// before e.
+type cuts []struct{ cost, before int }
+
+// noCuts is the cost where there are too few sentences for as many buckets.
+const noCuts = math.MaxInt
+
+// further are the cuts into one bucket more, which has at least least sentences. count is
+// upTo's.
+func (c cuts) further(count []int, least int) cuts {
+	next := make(cuts, len(c))
+	for e := range next {
+		next[e].cost = noCuts
+		for before := 1; before < e; before++ {
+			fresh := count[e] - count[before]
+			if c[before].cost == noCuts || fresh < least {
+				continue
 			}
-			for before := 1; k > 0 && before < e; before++ {
-				if best[k-1][before] == none || count[e]-count[before] < least {
-					continue
-				}
-				if cost := best[k-1][before] + (count[e]-count[before])*e; cost < best[k][e] {
-					best[k][e], from[k][e] = cost, before
-				}
+			if cost := c[before].cost + fresh*e; cost < next[e].cost {
+				next[e].cost, next[e].before = cost, before
 			}
 		}
 	}
-	k := 0
-	for i := range n {
-		if best[i][longest] < best[k][longest] {
-			k = i
-		}
-	}
-	all := make([]int, k+1)
-	for e := longest; k >= 0; k-- {
-		all[k] = e
-		e = from[k][e]
-	}
-	return all
+	return next
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -58,30 +57,28 @@ func Frey(ctx context.Context, src string, g Geometry) (*Set, error) {
 }
 
 // frameItems are n frames from first, each of p's size.
-func frameItems(frames []byte, first, n int, p stored, name func(i int) string) func(context.Context, *budget) iter.Seq2[Item, error] {
-	return func(ctx context.Context, b *budget) iter.Seq2[Item, error] {
-		return func(yield func(Item, error) bool) {
-			need, err := p.need(b.limit)
-			if err != nil {
-				yield(Item{}, err)
-				return
-			}
-			size := p.planes * p.h * p.w
-			for i := first; i < first+n; i++ {
-				pixels := frames[i*size : (i+1)*size]
-				ok := yield(Item{Name: name(i), Label: -1, Values: func(ctx context.Context, b *budget) ([]byte, error) {
-					if err := b.take(ctx, need); err != nil {
-						return nil, err
-					}
-					defer b.give(need)
-					return p.sample(pixels)
-				}}, nil)
-				if !ok {
-					return
+func frameItems(frames []byte, first, n int, p stored, name func(i int) string) originals {
+	return reading(func(_ context.Context, b *budget, give func(Item) error) error {
+		need, err := p.need(b.limit)
+		if err != nil {
+			return err
+		}
+		size := p.planes * p.h * p.w
+		for i := first; i < first+n; i++ {
+			pixels := frames[i*size : (i+1)*size]
+			values := func(ctx context.Context, b *budget) ([]byte, error) {
+				if err := b.take(ctx, need); err != nil {
+					return nil, err
 				}
+				defer b.give(need)
+				return p.sample(pixels)
+			}
+			if err := give(Item{Name: name(i), Label: -1, Values: values}); err != nil {
+				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // freyPixels are all frames, one after another, each row by row. A column of ff

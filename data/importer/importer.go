@@ -16,14 +16,11 @@
 package importer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"runtime"
-
-	"golang.org/x/sync/errgroup"
 
 	"ebtrain/data"
 	"ebtrain/data/shard"
@@ -38,13 +35,23 @@ type Item struct {
 	Values func(ctx context.Context, b *budget) ([]byte, error)
 }
 
+// originals are the items of a split, in order, from the first at each call. An error
+// ends the import whatever is to be skipped. What they hold before Values is called is
+// taken from b.
+type originals func(ctx context.Context, b *budget) iter.Seq2[Item, error]
+
+// reading makes originals of read, which gives one item after another.
+func reading(read func(ctx context.Context, b *budget, give func(Item) error) error) originals {
+	return func(ctx context.Context, b *budget) iter.Seq2[Item, error] {
+		return sequence(func(give func(Item) error) error { return read(ctx, b, give) })
+	}
+}
+
 // Split is one part of a Set.
 type Split struct {
 	Name  string
 	Count int64 // items, −1 if not known before the end
-	// Items in order. An error ends the import whatever is to be skipped. What
-	// they hold before Values is called is taken from b.
-	Items func(ctx context.Context, b *budget) iter.Seq2[Item, error]
+	Items originals
 }
 
 // Set is a data set as it was found. Close it after Run.
@@ -155,78 +162,4 @@ func (o *Options) bad(w *shard.Writer, split, name string, err error) error {
 		o.Bad(s)
 	}
 	return nil
-}
-
-// job is an item on its way through the workers.
-type job struct {
-	item   Item
-	values []byte
-	err    error
-	done   chan struct{}
-	fatal  error // the items ended with it
-}
-
-// decode decodes items on o.Workers goroutines and gives them to each in their
-// own order, from one goroutine. What is in work at any time takes no more than
-// o.memory: a quarter, at most, is for samples that wait for their turn.
-func (o *Options) decode(ctx context.Context, items func(context.Context, *budget) iter.Seq2[Item, error], sample int64, each func(Item, []byte, error) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	memory := cmp.Or(o.memory, MemoryLimit)
-	done := newBudget(max(sample, min(memory/4, 8*int64(o.Workers)*sample)))
-	work := newBudget(memory - done.limit)
-	queue := make(chan *job, 8*o.Workers) // in order
-	todo := make(chan *job)
-	g.Go(func() error {
-		defer close(queue)
-		defer close(todo)
-		var n int64
-		for it, err := range items(ctx, work) {
-			if err := done.take(ctx, sample); err != nil { // in order, so the first in turn has what it needs
-				return err
-			}
-			j := &job{item: it, done: make(chan struct{}), fatal: err}
-			for _, c := range []chan<- *job{queue, todo} {
-				select {
-				case c <- j:
-				case <-ctx.Done():
-					return context.Cause(ctx)
-				}
-			}
-			if n++; err != nil || n == o.Limit {
-				return nil
-			}
-		}
-		return nil
-	})
-	for range o.Workers {
-		g.Go(func() error {
-			for j := range todo {
-				if j.fatal == nil {
-					j.values, j.err = j.item.Values(ctx, work)
-				}
-				close(j.done)
-			}
-			return nil
-		})
-	}
-	g.Go(func() error {
-		for j := range queue {
-			select {
-			case <-j.done:
-			case <-ctx.Done(): // the producer may have died between the two channels
-			}
-			if ctx.Err() != nil { // then j.err is of no picture
-				return context.Cause(ctx)
-			}
-			if j.fatal != nil { // reported in its turn, so always the same error is first
-				return j.fatal
-			}
-			if err := each(j.item, j.values, j.err); err != nil {
-				return err
-			}
-			done.give(sample)
-		}
-		return nil
-	})
-	return g.Wait()
 }

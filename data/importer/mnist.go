@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 
@@ -118,45 +117,38 @@ func (s *Set) addIDX(ctx context.Context, split, pictures, labels string, g Geom
 	return nil
 }
 
-func idxItems(path string, labels []byte, p stored) func(context.Context, *budget) iter.Seq2[Item, error] {
-	return func(ctx context.Context, b *budget) iter.Seq2[Item, error] {
-		return func(yield func(Item, error) bool) {
-			err := withIDX(ctx, path, idxPictures, func(r *idx) error {
-				need, err := p.need(b.limit)
-				if err != nil {
+// idxItems are the pictures of a file, which has as many as there are labels.
+func idxItems(path string, labels []byte, p stored) originals {
+	return reading(func(ctx context.Context, b *budget, give func(Item) error) error {
+		return withIDX(ctx, path, idxPictures, func(r *idx) error {
+			need, err := p.need(b.limit)
+			if err != nil {
+				return err
+			}
+			for _, l := range labels {
+				if err := b.take(ctx, need); err != nil {
 					return err
 				}
-				for _, l := range labels {
-					if err := b.take(ctx, need); err != nil {
-						return err
-					}
-					name := fmt.Sprintf("%s: picture %d", path, r.i)
-					pixels := make([]byte, p.h*p.w)
-					if err := r.next(pixels); err != nil {
-						return err
-					}
-					ok := yield(Item{Name: name, Label: int64(l), Values: func(_ context.Context, b *budget) ([]byte, error) {
-						defer b.give(need)
-						if l > 9 {
-							return nil, fmt.Errorf("label %d, expected 0 to 9", l)
-						}
-						return p.sample(pixels)
-					}}, nil)
-					if !ok {
-						return errStopped
-					}
+				name := fmt.Sprintf("%s: picture %d", path, r.i)
+				pixels := make([]byte, p.h*p.w)
+				if err := r.next(pixels); err != nil {
+					return err
 				}
-				return r.end()
-			})
-			if err != nil && !errors.Is(err, errStopped) {
-				yield(Item{}, err)
+				values := func(_ context.Context, b *budget) ([]byte, error) {
+					defer b.give(need)
+					if l > 9 {
+						return nil, fmt.Errorf("label %d, expected 0 to 9", l)
+					}
+					return p.sample(pixels)
+				}
+				if err := give(Item{Name: name, Label: int64(l), Values: values}); err != nil {
+					return err
+				}
 			}
-		}
-	}
+			return r.end()
+		})
+	})
 }
-
-// errStopped says that no more items are wanted.
-var errStopped = errors.New("stopped")
 
 // idx reads the records of an idx file.
 type idx struct {

@@ -167,8 +167,8 @@ func withNPY(ctx context.Context, path string, check func(npy) error, f func(val
 	if err == nil && f != nil {
 		err = f(in)
 	}
-	if err != nil && !errors.Is(err, errStopped) {
+	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return err
+	return nil
 }

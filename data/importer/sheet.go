@@ -112,7 +112,7 @@ func (s *sheet) lies(h npy) error {
 	case h.shape[1] > mostColumns:
 		return tooWide(h.shape[1])
 	}
-	s.kind, s.names = h, numbered(int(h.shape[1]))
+	s.kind, s.names = h, numbered(h.shape[1])
 	return nil
 }
 
@@ -121,11 +121,10 @@ func tooWide(columns int64) error {
 	return fmt.Errorf("%d columns, expected at most %d", columns, mostColumns)
 }
 
-// numbered are n columns without names.
-func numbered(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = strconv.Itoa(i)
+// numbered are the names of n columns or classes that have only numbers, from 0; nil for none.
+func numbered(n int64) (names []string) {
+	for i := range n {
+		names = append(names, strconv.FormatInt(i, 10))
 	}
 	return names
 }

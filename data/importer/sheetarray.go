@@ -3,7 +3,6 @@ package importer
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -38,31 +37,34 @@ func (a npy) number(b []byte) float64 {
 
 // arrayRecords are the rows of an array.
 func (s *sheet) arrayRecords(ctx context.Context) iter.Seq2[record, error] {
-	return func(yield func(record, error) bool) {
-		err := withNPY(ctx, s.path, func(h npy) error {
-			if h.kind != s.kind.kind || h.text() != s.kind.text() {
-				return errChanged
-			}
-			return nil
-		}, func(values io.Reader) error {
-			rec := record{path: s.path, numbers: make([]float64, len(s.names))}
-			size := int(s.kind.size())
-			raw := make([]byte, size*len(s.names))
-			for rec.number = range s.kind.shape[0] {
-				if _, err := io.ReadFull(values, raw); err != nil {
-					return fmt.Errorf("row %d: %w", rec.number, short(err))
-				}
-				for i := range rec.numbers {
-					rec.numbers[i] = s.kind.number(raw[i*size : (i+1)*size])
-				}
-				if !yield(rec, nil) {
-					return errStopped
-				}
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errStopped) {
-			yield(record{}, err)
+	return sequence(func(give func(record) error) error {
+		return withNPY(ctx, s.path, s.same, func(values io.Reader) error { return s.arrayRows(values, give) })
+	})
+}
+
+// same says whether a header is still that of the array.
+func (s *sheet) same(h npy) error {
+	if h.kind != s.kind.kind || h.text() != s.kind.text() {
+		return errChanged
+	}
+	return nil
+}
+
+// arrayRows gives the rows of values, all in the same record.
+func (s *sheet) arrayRows(values io.Reader, give func(record) error) error {
+	rec := record{path: s.path, numbers: make([]float64, len(s.names))}
+	size := int(s.kind.size())
+	raw := make([]byte, size*len(s.names))
+	for rec.number = range s.kind.shape[0] {
+		if _, err := io.ReadFull(values, raw); err != nil {
+			return fmt.Errorf("row %d: %w", rec.number, short(err))
+		}
+		for i := range rec.numbers {
+			rec.numbers[i] = s.kind.number(raw[i*size : (i+1)*size])
+		}
+		if err := give(rec); err != nil {
+			return err
 		}
 	}
+	return nil
 }

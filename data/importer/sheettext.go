@@ -189,7 +189,7 @@ func (s *sheet) name(first []string) error {
 			}
 		}
 	}
-	s.names = numbered(len(first))
+	s.names = numbered(int64(len(first)))
 	if !s.header {
 		return nil
 	}
@@ -218,24 +218,26 @@ func unnamed(i int) string { return fmt.Sprintf("Unnamed: %d", i) }
 
 // textRecords are the rows of text below the header.
 func (s *sheet) textRecords(ctx context.Context) iter.Seq2[record, error] {
-	return func(yield func(record, error) bool) {
+	return sequence(func(give func(record) error) error {
 		r, err := s.openRows(ctx)
 		if err != nil {
-			yield(record{}, err)
-			return
+			return err
 		}
 		defer r.close()
 		for first := true; ; first = false {
 			rec, err := r.next()
-			if errors.Is(err, io.EOF) || first && s.header && err == nil {
-				if err != nil {
-					return
-				}
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if first && s.header {
 				continue
 			}
-			if !yield(rec, err) || err != nil {
-				return
+			if err := give(rec); err != nil {
+				return err
 			}
 		}
-	}
+	})
 }

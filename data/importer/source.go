@@ -2,7 +2,6 @@ package importer
 
 import (
 	"context"
-	"iter"
 
 	"ebtrain/data"
 	"ebtrain/data/shard"
@@ -26,31 +25,26 @@ func Copy(sources []Named) *Set {
 	return s
 }
 
-func sourceItems(src data.Source) func(context.Context, *budget) iter.Seq2[Item, error] {
-	return func(ctx context.Context, _ *budget) iter.Seq2[Item, error] { return blocks(ctx, src) }
-}
-
-// blocks are the samples of a source.
-func blocks(ctx context.Context, src data.Source) iter.Seq2[Item, error] {
-	return func(yield func(Item, error) bool) {
+// sourceItems are the samples of a source, block by block.
+func sourceItems(src data.Source) originals {
+	return reading(func(ctx context.Context, _ *budget, give func(Item) error) error {
 		size := src.Schema().SampleBytes()
 		for i, span := range src.Layout().Spans() {
 			if ctx.Err() != nil {
-				yield(Item{}, context.Cause(ctx))
-				return
+				return context.Cause(ctx)
 			}
 			var b data.Block // each its own: the items keep it
 			if err := src.ReadBlock(i, &b); err != nil {
-				yield(Item{}, err)
-				return
+				return err
 			}
 			for j := range span.N {
 				pixels := b.Values[j*size : (j+1)*size]
 				it := Item{Label: b.Labels[j], Values: func(context.Context, *budget) ([]byte, error) { return pixels, nil }}
-				if !yield(it, nil) {
-					return
+				if err := give(it); err != nil {
+					return err
 				}
 			}
 		}
-	}
+		return nil
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -172,42 +171,39 @@ func svhnDigits(r *mat5.Reader, v mat5.Variable) ([]byte, error) {
 
 // svhnItems are the n pictures of a file. One follows the other, plane by plane, each
 // column by column.
-func svhnItems(path string, n int, labels []byte, p stored) func(context.Context, *budget) iter.Seq2[Item, error] {
-	return func(ctx context.Context, b *budget) iter.Seq2[Item, error] {
-		return func(yield func(Item, error) bool) {
-			err := withSVHN(ctx, path, func(r io.Reader) error {
-				need, err := p.need(b.limit)
-				if err != nil {
+func svhnItems(path string, n int, labels []byte, p stored) originals {
+	label := func(i int) int64 {
+		if labels == nil {
+			return -1
+		}
+		return int64(labels[i])
+	}
+	return reading(func(ctx context.Context, b *budget, give func(Item) error) error {
+		return withSVHN(ctx, path, func(r io.Reader) error {
+			need, err := p.need(b.limit)
+			if err != nil {
+				return err
+			}
+			for i := range n {
+				if err := b.take(ctx, need); err != nil {
 					return err
 				}
-				for i := range n {
-					if err := b.take(ctx, need); err != nil {
-						return err
-					}
-					raw := make([]byte, svhnBytes)
-					if _, err := io.ReadFull(r, raw); err != nil {
-						return err
-					}
-					label := int64(-1)
-					if labels != nil {
-						label = int64(labels[i])
-					}
-					ok := yield(Item{Name: fmt.Sprintf("%s: picture %d", path, i), Label: label, Values: func(_ context.Context, b *budget) ([]byte, error) {
-						defer b.give(need)
-						return p.sample(byRows(raw))
-					}}, nil)
-					if !ok {
-						return errStopped
-					}
+				raw := make([]byte, svhnBytes)
+				if _, err := io.ReadFull(r, raw); err != nil {
+					return err
 				}
-				_, err = io.Copy(io.Discard, r) // nothing is left, and what was read is whole
-				return err
-			})
-			if err != nil && !errors.Is(err, errStopped) {
-				yield(Item{}, err)
+				values := func(_ context.Context, b *budget) ([]byte, error) {
+					defer b.give(need)
+					return p.sample(byRows(raw))
+				}
+				if err := give(Item{Name: fmt.Sprintf("%s: picture %d", path, i), Label: label(i), Values: values}); err != nil {
+					return err
+				}
 			}
-		}
-	}
+			_, err = io.Copy(io.Discard, r) // nothing is left, and what was read is whole
+			return err
+		})
+	})
 }
 
 // withSVHN calls f with the values of X. Errors name the path.

@@ -6,7 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -167,42 +167,44 @@ func listed(names []string) string {
 func (t *table) survey(ctx context.Context) (classes []string, err error) {
 	seen := map[string]bool{}
 	for _, split := range []string{"train", "val", "test"} {
-		for _, s := range t.sheets[split] {
-			for rec, err := range s.records(ctx) {
-				if err != nil {
-					return nil, err
-				}
-				t.counts[split]++
-				if t.label < 0 || t.Like != nil || rec.width() != len(s.names) {
-					continue
-				}
-				class, err := rec.class(t.label, t.Label)
-				if err != nil { // said when it is read again, in its turn
-					continue
-				}
-				if seen[class] = true; len(seen) > mostClasses {
-					return nil, fmt.Errorf("%s: more than %d classes in column %q, expected few: is it one of numbers?", rec.name(), mostClasses, t.Label)
-				}
+		for rec, err := range t.records(ctx, split) {
+			if err != nil {
+				return nil, err
+			}
+			t.counts[split]++
+			if err := t.note(rec, seen); err != nil {
+				return nil, err
 			}
 		}
 	}
-	if t.Like != nil {
+	switch {
+	case t.label < 0:
+	case t.Like != nil:
 		classes = t.Like.Classes
-		if t.label < 0 {
-			classes = nil
-		}
-	}
-	for c := range seen {
-		classes = append(classes, c)
-	}
-	if t.Like == nil {
-		slices.SortFunc(classes, byNumber)
+	default:
+		classes = slices.SortedFunc(maps.Keys(seen), byNumber)
 	}
 	t.classes = map[string]int64{}
 	for i, c := range classes {
 		t.classes[c] = int64(i)
 	}
 	return classes, nil
+}
+
+// note adds the class of a row to those that were seen, where rows say which there are. What
+// is wrong with a row is said when it is read again, in its turn.
+func (t *table) note(rec record, seen map[string]bool) error {
+	if t.label < 0 || t.Like != nil || rec.width() != t.fields {
+		return nil
+	}
+	class, err := rec.class(t.label, t.Label)
+	if err != nil {
+		return nil //nolint:nilerr // said in its turn
+	}
+	if seen[class] = true; len(seen) > mostClasses {
+		return fmt.Errorf("%s: more than %d classes in column %q, expected few: is it one of numbers?", rec.name(), mostClasses, t.Label)
+	}
+	return nil
 }
 
 // byNumber orders numbers as such, and before other words.
@@ -221,22 +223,20 @@ func byNumber(a, b string) int {
 }
 
 // items are the samples of a split.
-func (t *table) items(split string) func(context.Context, *budget) iter.Seq2[Item, error] {
-	return func(ctx context.Context, _ *budget) iter.Seq2[Item, error] {
-		return func(yield func(Item, error) bool) {
-			for rec, err := range t.rows(ctx, split) {
-				if err != nil {
-					yield(Item{}, err)
-					return
-				}
-				values, label, bad := t.sample(rec)
-				it := Item{Name: rec.name(), Label: label, Values: func(context.Context, *budget) ([]byte, error) { return values, bad }}
-				if !yield(it, nil) {
-					return
-				}
+func (t *table) items(split string) originals {
+	return reading(func(ctx context.Context, _ *budget, give func(Item) error) error {
+		for rec, err := range t.rows(ctx, split) {
+			if err != nil {
+				return err
+			}
+			values, label, bad := t.sample(rec)
+			it := Item{Name: rec.name(), Label: label, Values: func(context.Context, *budget) ([]byte, error) { return values, bad }}
+			if err := give(it); err != nil {
+				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // sample is a row as values and class.

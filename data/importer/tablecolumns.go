@@ -28,6 +28,24 @@ func (t *table) choose(s sheet) (err error) {
 		}
 		out[k] = true
 	}
+	pick := t.pickNamed
+	if len(t.Columns) == 0 {
+		pick = t.pickAll
+	}
+	if err := pick(s, out); err != nil {
+		return err
+	}
+	if len(t.picks) == 0 {
+		return fmt.Errorf("no column is left for values, of %s", listed(s.names))
+	}
+	for _, k := range t.picks {
+		t.columns = append(t.columns, data.Column{Name: s.names[k], SD: 1})
+	}
+	return nil
+}
+
+// pickNamed takes the columns that Columns names.
+func (t *table) pickNamed(s sheet, out map[int]bool) error {
 	for _, name := range t.Columns {
 		k, err := s.find("--columns", name)
 		switch {
@@ -38,19 +56,19 @@ func (t *table) choose(s sheet) (err error) {
 		}
 		t.picks = append(t.picks, k)
 	}
-	for k := range s.names {
-		if len(t.Columns) == 0 && k != t.label && !out[k] {
-			if s.names[k] == unnamed(k) {
-				return fmt.Errorf("column %d has no name, as the numbers of rows that pandas and R write have none: leave it out with --leave-out %d", k, k)
-			}
-			t.picks = append(t.picks, k)
+	return nil
+}
+
+// pickAll takes all columns but those of out and that of the classes.
+func (t *table) pickAll(s sheet, out map[int]bool) error {
+	for k, name := range s.names {
+		if k == t.label || out[k] {
+			continue
 		}
-	}
-	if len(t.picks) == 0 {
-		return fmt.Errorf("no column is left for values, of %s", listed(s.names))
-	}
-	for _, k := range t.picks {
-		t.columns = append(t.columns, data.Column{Name: s.names[k], SD: 1})
+		if name == unnamed(k) {
+			return fmt.Errorf("column %d has no name, as the numbers of rows that pandas and R write have none: leave it out with --leave-out %d", k, k)
+		}
+		t.picks = append(t.picks, k)
 	}
 	return nil
 }

@@ -41,41 +41,55 @@ func (t *table) take() error {
 	return nil
 }
 
-// rows are those of a split, in order.
+// records are the rows of the files that are named for a split, one file after another.
+func (t *table) records(ctx context.Context, split string) iter.Seq2[record, error] {
+	return sequence(func(give func(record) error) error {
+		for _, s := range t.sheets[split] {
+			for rec, err := range s.records(ctx) {
+				if err != nil {
+					return err
+				}
+				if err := give(rec); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// rows are those of a split, in order: of the files that are named for it, or else its share
+// of those for training.
 func (t *table) rows(ctx context.Context, split string) iter.Seq2[record, error] {
 	from := split
 	if len(t.sheets[split]) == 0 {
 		from = "train"
 	}
-	return func(yield func(record, error) bool) {
+	return sequence(func(give func(record) error) error {
 		n := int64(0)
 		p := t.picker(from)
-		last := ""
-		for _, s := range t.sheets[from] {
-			last = s.path
-			for rec, err := range s.records(ctx) {
-				if err != nil {
-					yield(rec, err)
-					return
-				}
-				of := p.next()
-				if of == "" {
-					yield(record{}, fmt.Errorf("%s: %w", s.path, errOtherRows))
-					return
-				}
-				if of != split {
-					continue
-				}
-				n++
-				if !yield(rec, nil) {
-					return
-				}
+		for rec, err := range t.records(ctx, from) {
+			if err != nil {
+				return err
+			}
+			of := p.next()
+			if of == "" {
+				return fmt.Errorf("%s: %w", rec.path, errOtherRows)
+			}
+			if of != split {
+				continue
+			}
+			n++
+			if err := give(rec); err != nil {
+				return err
 			}
 		}
 		if n != t.counts[split] {
-			yield(record{}, fmt.Errorf("%s: %w", last, errOtherRows))
+			files := t.sheets[from]
+			return fmt.Errorf("%s: %w", files[len(files)-1].path, errOtherRows)
 		}
-	}
+		return nil
+	})
 }
 
 // picker says of which split rows are, one after another: at random, and as many as it is to
@@ -135,10 +149,34 @@ func (m *moments) add(x float64) {
 }
 
 // standardize scales the columns by the rows of train, and says which have one value only.
-// Rows that are bad are said when they are read again, in their turn.
 func (t *table) standardize(ctx context.Context) (notes []string, err error) {
+	all, err := t.columnMoments(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var constant []string
+	for i, m := range all {
+		c := &t.columns[i]
+		c.Mean, c.SD = m.mean, math.Sqrt(m.squares/m.n)
+		if math.IsInf(c.Mean, 0) || math.IsInf(c.SD, 0) || math.IsNaN(c.SD) {
+			return nil, fmt.Errorf("column %q has values too large for their mean and deviation to be known: leave it out, or scale it", c.Name)
+		}
+		if m.least == m.most || c.SD == 0 {
+			c.Mean, c.SD = m.least, 1
+			constant = append(constant, c.Name)
+		}
+	}
+	if len(constant) > 0 {
+		notes = append(notes, fmt.Sprintf("one value in all rows of the split train, which becomes 0, and whose density has no bound: %s; --leave-out leaves columns out", listed(constant)))
+	}
+	return notes, nil
+}
+
+// columnMoments are those of each column, over the rows of train that Run will look at.
+// Rows that are bad are said when they are read again, in their turn.
+func (t *table) columnMoments(ctx context.Context) ([]moments, error) {
 	all, x := make([]moments, len(t.columns)), make([]float64, len(t.columns))
-	var bad error
+	var bad error // of the first bad row
 	n, good := int64(0), int64(0)
 	for rec, err := range t.rows(ctx, "train") {
 		if err != nil {
@@ -162,20 +200,5 @@ func (t *table) standardize(ctx context.Context) (notes []string, err error) {
 	if good == 0 {
 		return nil, fmt.Errorf("%w; no row of the split train can be used", bad)
 	}
-	var constant []string
-	for i, m := range all {
-		c := &t.columns[i]
-		c.Mean, c.SD = m.mean, math.Sqrt(m.squares/m.n)
-		if math.IsInf(c.Mean, 0) || math.IsInf(c.SD, 0) || math.IsNaN(c.SD) {
-			return nil, fmt.Errorf("column %q has values too large for their mean and deviation to be known: leave it out, or scale it", c.Name)
-		}
-		if m.least == m.most || c.SD == 0 {
-			c.Mean, c.SD = m.least, 1
-			constant = append(constant, c.Name)
-		}
-	}
-	if len(constant) > 0 {
-		notes = append(notes, fmt.Sprintf("one value in all rows of the split train, which becomes 0, and whose density has no bound: %s; --leave-out leaves columns out", listed(constant)))
-	}
-	return notes, nil
+	return all, nil
 }

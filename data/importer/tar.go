@@ -45,6 +45,14 @@ func (t tarSample) class() (int64, error) {
 	return int64(n), nil
 }
 
+// giveTo gives the sample, unless there was none yet.
+func (t tarSample) giveTo(give func(tarSample) error) error {
+	if t.key == "" {
+		return nil
+	}
+	return give(t)
+}
+
 // tarReader reads the samples of tars: pictures as far as the budget has room
 // or, while they are counted, only the first of all.
 type tarReader struct {
@@ -54,28 +62,27 @@ type tarReader struct {
 
 // samples reads the samples of a tar; an error is the last thing it yields.
 func (r *tarReader) samples(ctx context.Context, path string) iter.Seq2[tarSample, error] {
-	return func(yield func(tarSample, error) bool) {
+	return sequence(func(give func(tarSample) error) error {
 		f, err := openRegular(ctx, path)
 		if err != nil {
-			yield(tarSample{}, err)
-			return
+			return err
 		}
 		defer func() { _ = f.Close() }() // it was only read
 		stream, done, err := decompress(f)
 		if err != nil {
-			yield(tarSample{}, fmt.Errorf("%s: %w", path, err))
-			return
+			return fmt.Errorf("%s: %w", path, err)
 		}
 		defer done()
 		for t, err := range r.group(ctx, stream) {
 			if err != nil {
-				err = fmt.Errorf("%s: %w", path, err)
+				return fmt.Errorf("%s: %w", path, err)
 			}
-			if !yield(t, err) {
-				return
+			if err := give(t); err != nil {
+				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 const (
@@ -109,47 +116,48 @@ func decompress(f io.Reader) (io.Reader, func(), error) {
 
 // group joins the entries of a tar to samples.
 func (r *tarReader) group(ctx context.Context, stream io.Reader) iter.Seq2[tarSample, error] {
-	return func(yield func(tarSample, error) bool) {
-		var t tarSample
-		end := &ending{r: stream}
-		tr := tar.NewReader(end)
-		last := "its first entry"
-		for {
-			h, err := tr.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				yield(tarSample{}, fmt.Errorf("after %s: %w", last, broken(ctx, err)))
-				return
-			}
-			last = readable(h.Name)
-			if r.leaves(h) {
-				continue
-			}
-			key, ext := splitKey(h.Name)
-			if key != t.key {
-				if t.key != "" && !yield(t, nil) {
-					return
-				}
-				t = tarSample{key: key}
-			}
-			if err := r.entry(ctx, &t, ext, h.Size, tr); err != nil {
-				yield(tarSample{}, fmt.Errorf("%s: %w", last, broken(ctx, err)))
-				return
-			}
+	return sequence(func(give func(tarSample) error) error { return r.join(ctx, stream, give) })
+}
+
+// join gives the samples of group.
+func (r *tarReader) join(ctx context.Context, stream io.Reader, give func(tarSample) error) error {
+	var t tarSample // to which the next entry may belong; without a key at first
+	end := &ending{r: stream}
+	tr := tar.NewReader(end)
+	last := "its first entry"
+	for {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		if !end.reached() {
-			yield(tarSample{}, fmt.Errorf("after %s: %w", last, short(io.ErrUnexpectedEOF)))
-			return
+		if err != nil {
+			return fmt.Errorf("after %s: %w", last, broken(ctx, err))
 		}
-		if t.key != "" && !yield(t, nil) {
-			return
+		last = readable(h.Name)
+		if r.leaves(h) {
+			continue
 		}
-		if err := drain(stream); err != nil {
-			yield(tarSample{}, fmt.Errorf("after %s: %w", last, broken(ctx, err)))
+		key, ext := splitKey(h.Name)
+		if key != t.key {
+			if err := t.giveTo(give); err != nil {
+				return err
+			}
+			t = tarSample{key: key}
+		}
+		if err := r.entry(ctx, &t, ext, h.Size, tr); err != nil {
+			return fmt.Errorf("%s: %w", last, broken(ctx, err))
 		}
 	}
+	if !end.reached() {
+		return fmt.Errorf("after %s: %w", last, short(io.ErrUnexpectedEOF))
+	}
+	if err := t.giveTo(give); err != nil {
+		return err
+	}
+	if err := drain(stream); err != nil {
+		return fmt.Errorf("after %s: %w", last, broken(ctx, err))
+	}
+	return nil
 }
 
 // ending reads a tar and remembers its last block, which is empty where a tar ends:

@@ -57,39 +57,22 @@ func Text(ctx context.Context, f TextFiles, w Words) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	counts, lengths := map[string]int{}, []int{} // of the training split
-	longest := 0
-	for _, p := range parts {
-		for l, err := range p.lines(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			words, err := w.split(l)
-			if err != nil { // said when it is read again, in its turn
-				continue
-			}
-			longest = max(longest, len(words)+2)
-			if p.name != "train" {
-				continue
-			}
-			lengths = append(lengths, len(words)+2)
-			for _, s := range words {
-				counts[s]++
-			}
-		}
-	}
-	if len(lengths) == 0 {
-		return w.firstProblem(ctx, parts)
-	}
-	words, err := w.vocabulary(counts)
+	seen, err := w.survey(ctx, parts)
 	if err != nil {
 		return nil, err
 	}
-	text := &data.Text{Words: words, Edges: edges(lengths, longest, f.Buckets)}
+	if len(seen.lengths) == 0 {
+		return nil, w.firstProblem(ctx, parts)
+	}
+	words, err := w.vocabulary(seen.counts)
+	if err != nil {
+		return nil, err
+	}
+	text := &data.Text{Words: words, Edges: edges(seen.lengths, seen.longest, f.Buckets)}
 	s := &Set{
-		Schema:        data.Schema{C: 1, H: 1, W: longest, DType: safetensors.I32, Text: text},
+		Schema:        data.Schema{C: 1, H: 1, W: seen.longest, DType: safetensors.I32, Text: text},
 		Preprocessing: w.preprocessing(),
-		Notes:         []string{fmt.Sprintf("%d of the %d different words of the training split are in the vocabulary; batches are of %v tokens, begin and end included", known(words, counts), len(counts), text.Edges)},
+		Notes:         []string{fmt.Sprintf("%d of the %d different words of the training split are in the vocabulary; batches are of %v tokens, begin and end included", known(words, seen.counts), len(seen.counts), text.Edges)},
 	}
 	index := make(map[string]int32, len(words))
 	for i, word := range words {
@@ -101,17 +84,50 @@ func Text(ctx context.Context, f TextFiles, w Words) (*Set, error) {
 	return s, nil
 }
 
-// firstProblem is why no line of the training split has words.
-func (w Words) firstProblem(ctx context.Context, parts []part) (*Set, error) {
-	for l, err := range parts[0].lines(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if _, err := w.split(l); err != nil {
-			return nil, fmt.Errorf("no line of the training split is a sentence: %s: %w", l.name(), err)
+// sentences are what the lines are found to have when they are read for the first time.
+type sentences struct {
+	counts  map[string]int // words of the training split
+	lengths []int          // in tokens, ends included, of each of its sentences
+	longest int            // of any split
+}
+
+// survey reads all parts.
+func (w Words) survey(ctx context.Context, parts []part) (sentences, error) {
+	seen := sentences{counts: map[string]int{}}
+	for _, p := range parts {
+		for l, err := range p.lines(ctx) {
+			if err != nil {
+				return seen, err
+			}
+			words, err := w.split(l)
+			if err != nil { // said when it is read again, in its turn
+				continue
+			}
+			length := len(words) + 2
+			seen.longest = max(seen.longest, length)
+			if p.name != "train" {
+				continue
+			}
+			seen.lengths = append(seen.lengths, length)
+			for _, s := range words {
+				seen.counts[s]++
+			}
 		}
 	}
-	return nil, fmt.Errorf("%s: empty, expected a sentence a line", parts[0].files[0])
+	return seen, nil
+}
+
+// firstProblem is why no line of the training split has words.
+func (w Words) firstProblem(ctx context.Context, parts []part) error {
+	for l, err := range parts[0].lines(ctx) {
+		if err != nil {
+			return err
+		}
+		if _, err := w.split(l); err != nil {
+			return fmt.Errorf("no line of the training split is a sentence: %s: %w", l.name(), err)
+		}
+	}
+	return fmt.Errorf("%s: empty, expected a sentence a line", parts[0].files[0])
 }
 
 // known is how many words of the training split are in the vocabulary.
@@ -243,23 +259,25 @@ func (p part) lines(ctx context.Context) iter.Seq2[line, error] {
 
 // items are the lines as sentences. A line takes no memory to speak of: it has
 // maxLineBytes at most, and few are in work.
-func (p part) items(w Words, index map[string]int32) func(context.Context, *budget) iter.Seq2[Item, error] {
-	return func(ctx context.Context, _ *budget) iter.Seq2[Item, error] {
-		return func(yield func(Item, error) bool) {
-			for l, err := range p.lines(ctx) {
-				it := Item{Name: l.name(), Label: -1, Values: func(context.Context, *budget) ([]byte, error) {
-					words, err := w.split(l)
-					if err != nil {
-						return nil, err
-					}
-					return encode(index, words), nil
-				}}
-				if !yield(it, err) || err != nil {
-					return
+func (p part) items(w Words, index map[string]int32) originals {
+	return reading(func(ctx context.Context, _ *budget, give func(Item) error) error {
+		for l, err := range p.lines(ctx) {
+			if err != nil {
+				return err
+			}
+			values := func(context.Context, *budget) ([]byte, error) {
+				words, err := w.split(l)
+				if err != nil {
+					return nil, err
 				}
+				return encode(index, words), nil
+			}
+			if err := give(Item{Name: l.name(), Label: -1, Values: values}); err != nil {
+				return err
 			}
 		}
-	}
+		return nil
+	})
 }
 
 func appendToken(raw []byte, t int32) []byte { return binary.LittleEndian.AppendUint32(raw, uint32(t)) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,18 +72,16 @@ type picture struct {
 
 // split makes a Split of pictures.
 func (t *tree) split(name string, g Geometry, pictures []picture) Split {
-	return Split{Name: name, Count: int64(len(pictures)), Items: func(context.Context, *budget) iter.Seq2[Item, error] {
-		return func(yield func(Item, error) bool) {
-			for _, p := range pictures {
-				item := Item{Name: t.at(p.name), Label: p.label, Values: func(ctx context.Context, b *budget) ([]byte, error) {
-					return g.decode(ctx, b, p.open)
-				}}
-				if !yield(item, nil) {
-					return
-				}
+	items := reading(func(_ context.Context, _ *budget, give func(Item) error) error {
+		for _, p := range pictures {
+			values := func(ctx context.Context, b *budget) ([]byte, error) { return g.decode(ctx, b, p.open) }
+			if err := give(Item{Name: t.at(p.name), Label: p.label, Values: values}); err != nil {
+				return err
 			}
 		}
-	}}
+		return nil
+	})
+	return Split{Name: name, Count: int64(len(pictures)), Items: items}
 }
 
 // mix permutes pictures in a fixed way, so that the classes, sorted in the

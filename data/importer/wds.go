@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"strconv"
 	"strings"
 )
 
@@ -112,31 +110,29 @@ func (s *tally) classes() ([]string, error) {
 	if s.highest > 1<<20 {
 		return nil, fmt.Errorf("a class number of %d, expected at most %d", s.highest-1, 1<<20-1)
 	}
-	var classes []string
-	for l := range s.highest {
-		classes = append(classes, strconv.FormatInt(l, 10))
-	}
-	return classes, nil
+	return numbered(s.highest), nil
 }
 
 // tarItems are the samples of the tars, one after another. Memory for a sample
 // is taken before the next is read.
-func (g Geometry) tarItems(paths []string) func(context.Context, *budget) iter.Seq2[Item, error] {
-	return func(ctx context.Context, b *budget) iter.Seq2[Item, error] {
-		return func(yield func(Item, error) bool) {
-			for _, path := range paths {
-				for t, err := range (&tarReader{budget: b}).samples(ctx, path) {
-					var item Item
-					if err == nil {
-						item, err = g.tarItem(ctx, b, path, t)
-					}
-					if !yield(item, err) || err != nil {
-						return
-					}
+func (g Geometry) tarItems(paths []string) originals {
+	return reading(func(ctx context.Context, b *budget, give func(Item) error) error {
+		for _, path := range paths {
+			for t, err := range (&tarReader{budget: b}).samples(ctx, path) {
+				if err != nil {
+					return err
+				}
+				item, err := g.tarItem(ctx, b, path, t)
+				if err != nil {
+					return err
+				}
+				if err := give(item); err != nil {
+					return err
 				}
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // tarItem takes the memory that it needs to decode t, which already holds that

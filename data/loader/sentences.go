@@ -217,32 +217,37 @@ func (f *filler) bucket(p place) uint8 {
 func (l *line) take() (bucket int, ok bool) {
 	c := l.f.c
 	for {
-		for k, q := range l.queues {
-			if len(q) >= c.Batch {
-				l.hand(k, c.Batch)
-				return k, true
-			}
+		if k, ok := l.having(c.Batch); ok {
+			l.hand(k, c.Batch)
+			return k, true
 		}
 		if l.at.pos < l.f.n {
-			s := l.seat(l.at.epoch, l.at.pos)
-			l.at.pos++
-			if k := l.f.bucket(s.place); k < noBucket {
-				l.set(int(k), append(l.queues[k], s))
-			}
+			l.queue()
 			continue
 		}
-		if c.Tail == Mask {
-			for k, q := range l.queues {
-				if len(q) > 0 {
-					l.hand(k, len(q))
-					return k, true
-				}
-			}
+		if k, ok := l.having(1); ok && c.Tail == Mask {
+			l.hand(k, len(l.queues[k]))
+			return k, true
 		}
 		l.turn()
 		if c.Passes > 0 && l.at.epoch >= int64(c.Passes) {
 			return 0, false
 		}
+	}
+}
+
+// having is the first bucket in which at least n wait.
+func (l *line) having(n int) (bucket int, ok bool) {
+	k := slices.IndexFunc(l.queues[:], func(q []seat) bool { return len(q) >= n })
+	return k, k >= 0
+}
+
+// queue puts the next sample of the order into its bucket's queue, if it has a bucket.
+func (l *line) queue() {
+	s := l.seat(l.at.epoch, l.at.pos)
+	l.at.pos++
+	if k := l.f.bucket(s.place); k < noBucket {
+		l.set(int(k), append(l.queues[k], s))
 	}
 }
 

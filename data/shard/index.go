@@ -201,35 +201,44 @@ func (x *Index) check() error {
 	return nil
 }
 
+// check tests a split of blocks of so many samples.
 func (p Split) check(s data.Schema, block int) error {
 	var sum uint64
 	for i, e := range p.Shards {
-		if e.Samples < 1 || e.Samples > 1<<32 {
-			return fmt.Errorf("shard %d has %d samples, expected at least 1", i, e.Samples)
-		}
-		if !filepath.IsLocal(filepath.FromSlash(e.File)) || strings.Contains(e.File, `\`) {
-			return fmt.Errorf("shard %d: %q is not a path inside the data set", i, e.File)
-		}
-		if e.Bytes > 1<<62 || e.RawBytes > 1<<62 {
-			return fmt.Errorf("shard %d (%s): %d bytes, %d raw, is out of range", i, e.File, e.Bytes, e.RawBytes)
-		}
-		// Each block has two frames, each with 12 bytes in the seek table, so a
-		// file bounds the memory that its description can ask for.
-		if blocks := (e.Samples + uint64(block) - 1) / uint64(block); e.RawBytes < e.Samples*leastBytes(s) || e.Bytes < 24*blocks {
-			return fmt.Errorf("shard %d (%s): %d bytes, %d raw, cannot hold %d samples", i, e.File, e.Bytes, e.RawBytes, e.Samples)
-		}
-		if len(e.XXH64) != 16 || !isHex(e.XXH64) {
-			return fmt.Errorf("shard %d (%s): xxh64 is %q, expected 16 hex digits", i, e.File, e.XXH64)
-		}
-		for _, t := range tensorsOf(s) {
-			if h := e.SHA256[t]; len(h) != 64 || !isHex(h) {
-				return fmt.Errorf("shard %d (%s): sha256 of %s is %q, expected 64 hex digits", i, e.File, t, h)
-			}
+		if err := e.check(i, s, block); err != nil {
+			return err
 		}
 		sum += e.Samples
 	}
 	if sum != p.Samples || sum == 0 {
 		return fmt.Errorf("%d samples, but its shards have %d", p.Samples, sum)
+	}
+	return nil
+}
+
+// check tests shard i, of blocks of so many samples.
+func (e Entry) check(i int, s data.Schema, block int) error {
+	if e.Samples < 1 || e.Samples > 1<<32 {
+		return fmt.Errorf("shard %d has %d samples, expected at least 1", i, e.Samples)
+	}
+	if !filepath.IsLocal(filepath.FromSlash(e.File)) || strings.Contains(e.File, `\`) {
+		return fmt.Errorf("shard %d: %q is not a path inside the data set", i, e.File)
+	}
+	if e.Bytes > 1<<62 || e.RawBytes > 1<<62 {
+		return fmt.Errorf("shard %d (%s): %d bytes, %d raw, is out of range", i, e.File, e.Bytes, e.RawBytes)
+	}
+	// Each block has two frames, each with 12 bytes in the seek table, so a
+	// file bounds the memory that its description can ask for.
+	if blocks := (e.Samples + uint64(block) - 1) / uint64(block); e.RawBytes < e.Samples*leastBytes(s) || e.Bytes < 24*blocks {
+		return fmt.Errorf("shard %d (%s): %d bytes, %d raw, cannot hold %d samples", i, e.File, e.Bytes, e.RawBytes, e.Samples)
+	}
+	if len(e.XXH64) != 16 || !isHex(e.XXH64) {
+		return fmt.Errorf("shard %d (%s): xxh64 is %q, expected 16 hex digits", i, e.File, e.XXH64)
+	}
+	for _, t := range tensorsOf(s) {
+		if h := e.SHA256[t]; len(h) != 64 || !isHex(h) {
+			return fmt.Errorf("shard %d (%s): sha256 of %s is %q, expected 64 hex digits", i, e.File, t, h)
+		}
 	}
 	return nil
 }

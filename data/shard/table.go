@@ -62,27 +62,15 @@ func (r *Reader) checkTable(frames []seekable.FrameOffsetEntry, s *safetensors.F
 	}
 	for i, info := range s.Infos() {
 		first := 1 + i*t.blocks
+		mine := frames[first : first+t.blocks]
 		if info.Name == tokensTensor && r.schema.Text != nil {
-			sizes := make([]uint64, t.blocks)
-			for b := range sizes {
-				sizes[b] = uint64(frames[first+b].DecompressedSize)
-			}
-			if err := checkTokens(info, sizes); err != nil {
+			if err := checkTokenFrames(info, mine); err != nil {
 				return nil, err
 			}
 			t.values = first
 			continue
 		}
-		if len(info.Shape) == 0 || info.Shape[0] != n {
-			return nil, fmt.Errorf("tensor %s has shape %v, expected %d samples", info.Name, info.Shape, n)
-		}
-		for b := range int64(t.blocks) {
-			want := info.Bytes() / n * min(k, n-b*k)
-			if got := frames[int64(first)+b]; int64(got.DecompressedSize) != want {
-				return nil, fmt.Errorf("frame %d at offset %d has %d bytes, expected %d", got.ID, got.CompressedOffset, got.DecompressedSize, want)
-			}
-		}
-		if err := r.checkTensor(info, n); err != nil {
+		if err := r.checkFrames(info, mine, n); err != nil {
 			return nil, err
 		}
 		switch info.Name {
@@ -98,6 +86,31 @@ func (r *Reader) checkTable(frames []seekable.FrameOffsetEntry, s *safetensors.F
 		return nil, fmt.Errorf("expected the tensors %s", strings.Join(tensorsOf(r.schema), " and "))
 	}
 	return t, nil
+}
+
+// checkTokenFrames checks the tensor of tokens and the sizes of its frames.
+func checkTokenFrames(info safetensors.Info, frames []seekable.FrameOffsetEntry) error {
+	sizes := make([]uint64, len(frames))
+	for b, e := range frames {
+		sizes[b] = uint64(e.DecompressedSize)
+	}
+	return checkTokens(info, sizes)
+}
+
+// checkFrames checks a tensor that has a row for each of n samples, and the sizes of its
+// frames, one a block.
+func (r *Reader) checkFrames(info safetensors.Info, frames []seekable.FrameOffsetEntry, n int64) error {
+	if len(info.Shape) == 0 || info.Shape[0] != n {
+		return fmt.Errorf("tensor %s has shape %v, expected %d samples", info.Name, info.Shape, n)
+	}
+	k := int64(r.layout.BlockSamples)
+	for b, got := range frames {
+		want := info.Bytes() / n * min(k, n-int64(b)*k)
+		if int64(got.DecompressedSize) != want {
+			return fmt.Errorf("frame %d at offset %d has %d bytes, expected %d", got.ID, got.CompressedOffset, got.DecompressedSize, want)
+		}
+	}
+	return r.checkTensor(info, n)
 }
 
 // checkTensor compares images and labels with the schema; others are ignored.

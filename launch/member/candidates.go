@@ -52,66 +52,97 @@ func candidates(s secret, allowed rendezvous.Ports) []int {
 // after the other. A launcher of another job that answers at the only port is an
 // error at once; among several, the next may be the right one.
 func (m *Member) search(ctx context.Context, addrs []netip.Addr, ports []int) (*secure, error) {
+	s := newDials(m, addrs, ports)
 	ctx, cancel := context.WithCancel(ctx)
-	type result struct {
-		at  netip.AddrPort
-		c   *secure
-		err error
-	}
-	var places []netip.AddrPort
-	for _, a := range addrs {
-		for _, p := range ports {
-			places = append(places, netip.AddrPortFrom(a, uint16(p)))
-		}
-	}
-	results := make(chan result, len(places))
-	begun, ended := 0, 0
-	defer func() { // who comes late is not needed
-		cancel()
-		for ; ended < begun; ended++ {
-			if r := <-results; r.c != nil {
-				_ = r.c.Close()
-			}
-		}
-	}()
+	defer s.drop()
+	defer cancel()
 	failed := &searchError{ports: ports}
-	for ended < len(places) {
-		if begun < len(places) {
-			at := places[begun]
-			begun++
-			m.wg.Go(func() {
-				c, err := m.dial(ctx, at)
-				results <- result{at, c, err}
-			})
+	for s.ended < len(s.places) {
+		if s.begun < len(s.places) {
+			s.begin(ctx)
 		}
 		wait := nextPlace
-		if begun == len(places) && len(places) > 1 {
+		if s.begun == len(s.places) && len(s.places) > 1 {
 			wait = dialLimit
 		}
-		patience := time.NewTimer(wait)
-		select {
-		case r := <-results:
-			ended++
-			if r.err == nil && !sameScope(r.c) {
-				r.err = errors.Join(fmt.Errorf("an address like %s of this machine: %w", r.at.Addr(), errNotYet), r.c.Close())
-			}
-			if r.err == nil {
-				m.at = r.at
-				return r.c, nil
-			}
-			if foreign(r.err) && len(ports) == 1 {
-				return nil, r.err
-			}
-			failed.add(r.at, r.err)
-		case <-patience.C:
-			if wait == dialLimit {
-				failed.add(places[0], errNoAnswer)
-				return nil, failed
-			}
+		d, answered := s.next(wait)
+		switch {
+		case !answered && wait == dialLimit:
+			failed.add(s.places[0], errNoAnswer)
+			return nil, failed
+		case !answered:
+		case d.err == nil:
+			m.at = d.at
+			return d.c, nil
+		case foreign(d.err) && len(ports) == 1:
+			return nil, d.err
+		default:
+			failed.add(d.at, d.err)
 		}
-		patience.Stop()
 	}
 	return nil, failed
+}
+
+// dials are connections that are tried at places, in their order.
+type dials struct {
+	m            *Member
+	places       []netip.AddrPort
+	begun, ended int // how many of the places
+	results      chan dialed
+}
+
+// dialed is what came of a place.
+type dialed struct {
+	at  netip.AddrPort
+	c   *secure
+	err error
+}
+
+func newDials(m *Member, addrs []netip.Addr, ports []int) *dials {
+	s := &dials{m: m}
+	for _, a := range addrs {
+		for _, p := range ports {
+			s.places = append(s.places, netip.AddrPortFrom(a, uint16(p)))
+		}
+	}
+	s.results = make(chan dialed, len(s.places))
+	return s
+}
+
+// begin tries the next place.
+func (s *dials) begin(ctx context.Context) {
+	at := s.places[s.begun]
+	s.begun++
+	s.m.wg.Go(func() {
+		c, err := s.m.dial(ctx, at)
+		s.results <- dialed{at, c, err}
+	})
+}
+
+// next waits for what comes of one place; false if nothing does in time. A connection of
+// another scope is an error.
+func (s *dials) next(wait time.Duration) (d dialed, answered bool) {
+	patience := time.NewTimer(wait)
+	defer patience.Stop()
+	select {
+	case d = <-s.results:
+	case <-patience.C:
+		return dialed{}, false
+	}
+	s.ended++
+	if d.err == nil && !sameScope(d.c) {
+		d.err = errors.Join(fmt.Errorf("an address like %s of this machine: %w", d.at.Addr(), errNotYet), d.c.Close())
+	}
+	return d, true
+}
+
+// drop closes the connections that come too late to be needed.
+func (s *dials) drop() {
+	for ; s.ended < s.begun; s.ended++ {
+		if d := <-s.results; d.c != nil {
+			_ = d.c.Close()
+		}
+	}
 }
 
 // errNoAnswer is that whoever took a connection has said nothing.

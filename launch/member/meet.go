@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hashicorp/memberlist"
 	"golang.org/x/sys/unix"
 
 	"ebtrain/launch/rendezvous"
@@ -250,40 +249,6 @@ func readIntro(c *secure) (intro, uint64, error) {
 	return in, f.number, err
 }
 
-// keep runs the link to the coordinator, over new connections where one breaks,
-// until the coordinator is gone. One whose port is closed is.
-func (m *Member) keep(c *secure, l *link, has uint64) {
-	for {
-		err := l.run(c, has, func(msg rendezvous.Message) { m.push(rendezvous.Inbound{From: l.peer, Msg: msg}) })
-		for err != nil {
-			if m.ctx.Err() != nil {
-				return
-			}
-			m.cfg.Log.Debug("link to the coordinator", "error", err)
-			if errors.Is(err, errFarewell) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, errAnother) || foreign(err) {
-				how := rendezvous.Killed
-				if errors.Is(err, errFarewell) {
-					m.hasLeft(l.peer)
-					how = rendezvous.Unreachable
-				}
-				m.lose(rendezvous.Inbound{From: l.peer, How: how})
-				return
-			}
-			if c, err = m.dial(m.ctx, m.at); err == nil {
-				if _, has, err = m.introduce(c, false); err != nil {
-					_ = c.Close()
-				}
-			}
-			if err != nil {
-				select {
-				case <-m.ctx.Done():
-				case <-time.After(redialInterval):
-				}
-			}
-		}
-	}
-}
-
 // answer takes a connection of a launcher that wants a link or a life line. It is
 // for the coordinator; others have none. See taker for leave.
 func (m *Member) answer(c net.Conn, leave func() bool) {
@@ -343,34 +308,4 @@ func refused(addr netip.AddrPort) bool {
 		_ = c.Close()
 	}
 	return errors.Is(err, syscall.ECONNREFUSED)
-}
-
-// rejoin makes the coordinator a member here, again and again: the first packets
-// may be lost, and partitions do not heal by themselves.
-func (m *Member) rejoin() {
-	at := netip.AddrPortFrom(m.at.Addr().WithZone(""), m.at.Port()).String() // see transport.zoned
-	for m.ctx.Err() == nil {
-		m.mu.Lock()
-		name := m.coord
-		m.mu.Unlock()
-		if m.find(name) == nil {
-			if _, err := m.list.Join([]string{at}); err != nil {
-				m.cfg.Log.Debug("join the members", "error", err)
-			}
-		}
-		select {
-		case <-m.ctx.Done():
-		case <-time.After(rejoinInterval):
-		}
-	}
-}
-
-// find is the member called name, nil if there is none.
-func (m *Member) find(name string) *memberlist.Node {
-	for _, n := range m.list.Members() {
-		if n.Name == name {
-			return n
-		}
-	}
-	return nil
 }

@@ -12,7 +12,7 @@ import (
 // rather than from the call that returns it.
 var ErrAborted = errors.New("rendezvous: job aborted")
 
-// Why a job was aborted.
+// CauseKind is why a job was aborted.
 type CauseKind string
 
 const (
@@ -71,6 +71,7 @@ func (c *Cause) Error() string {
 // Is makes errors.Is(cause, ErrAborted) true.
 func (c *Cause) Is(target error) bool { return target == ErrAborted }
 
+// who is the rank or the node that c is about, for people.
 func (c *Cause) who() string {
 	if c.Rank < 0 {
 		return fmt.Sprintf("node %d (%s)", c.Node, c.Host)
@@ -97,6 +98,7 @@ func (c *Cause) Code() int {
 // are started again.
 func (c *Cause) mistake() bool { return c.Kind == CauseExit && c.ExitCode == exitcode.Usage }
 
+// oneLine is the lines of s in one, without blank ones.
 func oneLine(s string) string {
 	var parts []string
 	for line := range strings.Lines(s) {

@@ -2,7 +2,6 @@ package rendezvous
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +71,7 @@ func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 	return c
 }
 
+// reset forgets the epoch that was, and waits for nodes again.
 func (c *Coordinator) reset() {
 	c.phase, c.nodes, c.seq, c.settling = gathering, nil, 0, nil
 	c.acked, c.asked, c.done, c.parts = map[string]bool{}, map[string]int{}, map[string]int{}, map[string]Message{}
@@ -148,6 +148,7 @@ func (c *Coordinator) Lost(name string, how Loss) []Effect {
 	return c.flush()
 }
 
+// lostText says what has become of a launcher with its ranks, who.
 func lostText(who string, how Loss) string {
 	switch how {
 	case Killed:
@@ -225,113 +226,6 @@ func (c *Coordinator) silent() []string {
 	return named
 }
 
-// fail takes the report of a failure. A crash, or a death by signal, is acted on at once;
-// another cause waits a moment, because whoever noticed a death may be heard
-// before the death itself.
-func (c *Coordinator) fail(cause *Cause) {
-	switch {
-	case c.phase == gathering:
-	case cause.Kind == CauseSignal || cause.Kind == CauseCrash || cause.Kind == CauseStopped:
-		c.abort(cause)
-	case c.settling == nil:
-		c.settling = cause
-		c.timer(TimerSettle, c.cfg.Settle)
-	}
-}
-
-func (c *Coordinator) finished(from string, code int) {
-	if c.phase != running {
-		return
-	}
-	c.done[from] = code
-	if len(c.done) < len(c.nodes) {
-		c.checkDone()
-		return
-	}
-	worst := 0
-	for _, n := range c.nodes {
-		worst = max(worst, c.done[n.Name])
-	}
-	if c.regrouping != nil && c.stop == "" && worst != 0 {
-		c.formAgain(c.regrouping)
-		return
-	}
-	c.phase = over
-	c.dismissLate(Message{Kind: KindEnd, Code: worst}, "the job has ended")
-	c.sendAll(Message{Kind: KindEnd, Code: worst})
-}
-
-// stopBy handles a request to stop of the launcher called from. That of a member, of this epoch
-// or of the last one, as it may have been sent when that ended, is for all. Who only waits to
-// be taken in leaves, which concerns nobody else.
-func (c *Coordinator) stopBy(from string, m Message) {
-	_, waits := c.late[from]
-	if c.index(from) >= 0 || c.last[from] && !waits {
-		c.stopAll(m.Text, m.Code, m.Grace)
-		return
-	}
-	c.forget(from)
-	if c.phase == gathering {
-		c.gathered()
-	}
-}
-
-// forget has nobody wait for a launcher that is gone, or about to go.
-func (c *Coordinator) forget(name string) {
-	delete(c.earlier, name)
-	delete(c.last, name)
-	delete(c.late, name)
-}
-
-// stopAll passes a request to stop on to every rank. A job whose ranks do not
-// run yet ends at once.
-func (c *Coordinator) stopAll(signal string, number int, grace time.Duration) {
-	if c.stop != "" || c.phase == over {
-		return
-	}
-	c.stop = signal
-	if c.phase == running {
-		c.sendAll(Message{Kind: KindStop, Text: signal, Code: number, Grace: grace})
-		return
-	}
-	c.abort(&Cause{Kind: CauseStopped, Rank: -1, Node: -1, Signal: signal, SignalNumber: number, Text: "stopped by " + signal + " before the ranks were started"})
-}
-
-// abort ends the epoch, and the job unless it may be formed again.
-func (c *Coordinator) abort(cause *Cause) {
-	if c.mayFormAgain() && c.phase == running && cause.Kind != CauseStopped && cause.Kind != CauseCut {
-		if !cause.mistake() {
-			c.restarts++
-			c.formAgain(cause)
-			return
-		}
-		c.out = append(c.out, Note{"the ranks are not started again: an exit status of 2 is a mistake on the command line"})
-	}
-	c.expectFlight(cause)
-	c.sendAll(Message{Kind: KindAbort, Cause: cause, Seq: c.table()})
-	if c.phase == gathering {
-		c.sendAway(Message{Kind: KindAbort, Cause: cause})
-	}
-	c.phase, c.verdict = over, cause
-	c.dismissLate(Message{Kind: KindAbort, Cause: cause}, cause.Error())
-}
-
-// formAgain ends the epoch and begins the next.
-func (c *Coordinator) formAgain(cause *Cause) {
-	c.expectFlight(cause)
-	c.sendAll(Message{Kind: KindAbort, Cause: cause, Restart: true, Seq: c.table()})
-	c.last = map[string]bool{}
-	for _, n := range c.nodes {
-		if !c.lost[n.Name] {
-			c.earlier[n.Name], c.last[n.Name] = n.Want, true
-		}
-	}
-	c.await()
-	c.epoch++
-	c.reset()
-	c.timer(TimerJoin, c.cfg.JoinWait)
-}
-
 // belongs says whether a launcher was a member in an earlier epoch, or waited in it, and is not
 // lost.
 func (c *Coordinator) belongs(name string) bool {
@@ -339,8 +233,10 @@ func (c *Coordinator) belongs(name string) bool {
 	return ok
 }
 
+// job is the name of this epoch's group.
 func (c *Coordinator) job() string { return fmt.Sprintf("%s-e%d", c.cfg.Job, c.epoch) }
 
+// index is the number of a registered launcher in nodes, −1 if it is none.
 func (c *Coordinator) index(name string) int {
 	return slices.IndexFunc(c.nodes, func(n NodeInfo) bool { return n.Name == name })
 }
@@ -355,16 +251,6 @@ func (c *Coordinator) sendAll(m Message) {
 	m.Epoch, m.once = c.epoch, &encoding{}
 	for _, n := range c.nodes {
 		c.send(n.Name, m)
-	}
-}
-
-// sendAway sends m to those who are expected from an earlier epoch and have not come for this
-// one yet: most still end their ranks.
-func (c *Coordinator) sendAway(m Message) {
-	for _, name := range slices.Sorted(maps.Keys(c.earlier)) {
-		if c.index(name) < 0 {
-			c.send(name, m)
-		}
 	}
 }
 

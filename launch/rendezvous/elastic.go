@@ -27,6 +27,7 @@ type elasticity struct {
 	divides    int      // the number of ranks must divide it; 0 if nobody has said
 }
 
+// elastic says that the group may be formed again of fewer or more nodes.
 func (c *Coordinator) elastic() bool { return c.cfg.Least > 0 && c.cfg.Least < c.cfg.Nodes }
 
 // span is a number of nodes in words.
@@ -122,6 +123,7 @@ func (c *Coordinator) spare() {
 	c.nodes = slices.Clone(c.nodes[:k])
 }
 
+// whySpare is what a node that is put aside is told.
 func (c *Coordinator) whySpare() string {
 	if c.divides == 0 {
 		return "this node is spare until another is lost"

@@ -118,6 +118,7 @@ func (n *Node) signalStrangers(number int) {
 	}
 }
 
+// kill kills the ranks that live.
 func (n *Node) kill() {
 	if live := n.alive(); live != nil {
 		n.emit(Signal{live, int(syscall.SIGKILL)})
@@ -167,6 +168,7 @@ func (n *Node) code() int {
 	return n.cause.Code()
 }
 
+// finish ends the launcher.
 func (n *Node) finish(code int, c *Cause) {
 	n.phase = ended
 	n.emit(Finish{code, c})

@@ -12,6 +12,8 @@ import (
 
 // How the nodes of an epoch are gathered and put in order.
 
+// register takes a registration, which a launcher repeats until it is committed: run is what
+// it would start, epoch is the one that it wants to be in.
 func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) {
 	known := c.index(from) >= 0
 	underWay := c.phase == assigning || c.phase == running
@@ -277,6 +279,7 @@ func short(host string) string {
 	return name
 }
 
+// wanted is the host of who has asked to be node i, "" if nobody has.
 func (c *Coordinator) wanted(i int) string {
 	for _, n := range c.nodes {
 		if n.Want == i {

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -348,6 +349,7 @@ func (g *Group) receive() {
 	}
 }
 
+// end closes Done, with the first cause.
 func (g *Group) end(cause error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -357,6 +359,7 @@ func (g *Group) end(cause error) {
 	}
 }
 
+// usable is why the group cannot be used any more, nil if it can.
 func (g *Group) usable() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -369,7 +372,7 @@ func (g *Group) usable() error {
 // hostName is the part of this rank's host identity that is for people.
 func (g *Group) hostName() string {
 	id := g.hosts[g.w.Rank]
-	if i := bytes.LastIndexByte([]byte(id), '/'); i >= 0 {
+	if i := strings.LastIndexByte(id, '/'); i >= 0 {
 		return id[:i]
 	}
 	return id

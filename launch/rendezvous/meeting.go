@@ -4,6 +4,7 @@ import "fmt"
 
 // How the coordinator gathers what the ranks of all nodes exchange.
 
+// exchange takes the blobs of the ranks of a node.
 func (c *Coordinator) exchange(from string, m Message) {
 	if c.phase != running || m.Seq != c.seq {
 		return // a duplicate of one that is complete

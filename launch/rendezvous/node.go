@@ -94,6 +94,7 @@ func NewNode(cfg NodeConfig) *Node {
 	return n
 }
 
+// reset forgets the epoch that was, so that this node can register for the next.
 func (n *Node) reset() {
 	n.phase, n.nodes, n.ranks, n.seq = joining, nil, nil, 0
 	n.parts, n.failure, n.cause, n.restart = map[int]Message{}, nil, nil, false
@@ -107,6 +108,7 @@ func (n *Node) Start() []Effect {
 	return n.flush()
 }
 
+// register says that this node is there, and will again if that is lost.
 func (n *Node) register() {
 	info, run := n.cfg.Info, n.cfg.Run
 	n.send(Message{Kind: KindRegister, Node: &info, Command: &run})
@@ -116,56 +118,94 @@ func (n *Node) register() {
 // elastic says that the group may be formed again of fewer or more nodes.
 func (n *Node) elastic() bool { return n.cfg.Info.Least > 0 && n.cfg.Info.Least < n.cfg.Info.Nodes }
 
-// Receive handles a message of the coordinator.
+// Receive handles a message of the coordinator. What does not belong to the phase or to the
+// epoch has no effect.
 func (n *Node) Receive(m Message) []Effect {
-	switch {
-	case n.phase == ended:
-	case m.Kind == KindAssign && n.phase == joining && n.failure != nil: // it has been stopped, and leaves
-	case m.Kind == KindAssign && (n.phase == joining && m.Epoch >= n.epoch || n.phase == assigned && m.Epoch == n.epoch):
-		n.assign(m)
-	case m.Kind == KindRefuse && n.phase == joining:
-		n.finish(m.Cause.Code(), m.Cause)
-	case m.Kind == KindAbort && n.phase == joining && m.Epoch >= n.epoch && !m.Restart: // else it may be formed again with this node
-		n.finish(m.Cause.Code(), m.Cause)
-	case m.Kind == KindAbort && n.phase == aborting && n.restart && m.Epoch > n.epoch && !m.Restart: // there will be no next epoch
-		n.stayEnded(m.Cause)
-	case m.Kind == KindWait && n.phase == joining:
-		if !n.waiting {
-			n.emit(Note{m.Text})
+	switch n.phase {
+	case joining:
+		n.receiveJoining(m)
+	case assigned:
+		n.receiveAssigned(m)
+	case working:
+		n.receiveWorking(m)
+	case aborting:
+		if m.Kind == KindAbort && n.restart && m.Epoch > n.epoch && !m.Restart { // there will be no next epoch
+			n.stayEnded(m.Cause)
 		}
-		n.waiting = true
-	case m.Kind == KindEnd && n.phase == joining && n.waiting: // as for those that took part
-		n.finish(m.Code, nil)
-	case m.Epoch != n.epoch:
-	case m.Kind == KindCommit && n.phase == assigned:
-		n.phase = working
-		if n.stops > 0 { // while this was under way: the coordinator stops them as any others
-			n.failure = nil
-		}
-		n.ranks = make([]rank, n.cfg.Info.Nproc)
-		n.emit(StartWorkers{Epoch: n.epoch, Job: n.job, Nodes: n.nodes, Self: n.self})
-	case m.Kind == KindGathered && n.phase == working && m.Seq == n.seq:
-		n.seq++
-		clear(n.parts)
-		n.tell(-1, m)
-	case m.Kind == KindFlight && n.phase == working:
-		n.tell(-1, m)
-		n.emit(TakeFlight{n.epoch, m.Seq})
-	case m.Kind == KindFlown && n.phase == working:
-		n.emit(ShowFlight{Ranks: m.Flown})
-	case m.Kind == KindAbort && (n.phase == working || n.phase == assigned):
-		n.flight = m.Seq
-		n.end(m.Cause, m.Restart)
-	case m.Kind == KindStop && n.phase == working:
-		n.askToStop(m.Text, m.Code, m.Grace)
-	case m.Kind == KindRegroup && n.phase == working && !n.regroup && n.stop == "":
-		n.askToRegroup(m.Text)
-	case m.Kind == KindEnd && n.phase == working:
-		n.finish(m.Code, nil)
 	}
 	return n.flush()
 }
 
+func (n *Node) receiveJoining(m Message) {
+	switch m.Kind {
+	case KindAssign:
+		if m.Epoch >= n.epoch && n.failure == nil { // else it has been stopped, and leaves
+			n.assign(m)
+		}
+	case KindRefuse:
+		n.finish(m.Cause.Code(), m.Cause)
+	case KindAbort:
+		if m.Epoch >= n.epoch && !m.Restart { // else it may be formed again with this node
+			n.finish(m.Cause.Code(), m.Cause)
+		}
+	case KindWait:
+		if !n.waiting {
+			n.emit(Note{m.Text})
+		}
+		n.waiting = true
+	case KindEnd:
+		if n.waiting { // as for those that took part
+			n.finish(m.Code, nil)
+		}
+	}
+}
+
+func (n *Node) receiveAssigned(m Message) {
+	if m.Epoch != n.epoch {
+		return
+	}
+	switch m.Kind {
+	case KindAssign: // the answer may be lost
+		n.assign(m)
+	case KindCommit:
+		n.commit()
+	case KindAbort:
+		n.flight = m.Seq
+		n.end(m.Cause, m.Restart)
+	}
+}
+
+func (n *Node) receiveWorking(m Message) {
+	if m.Epoch != n.epoch {
+		return
+	}
+	switch m.Kind {
+	case KindGathered:
+		if m.Seq == n.seq {
+			n.seq++
+			clear(n.parts)
+			n.tell(-1, m)
+		}
+	case KindFlight:
+		n.tell(-1, m)
+		n.emit(TakeFlight{n.epoch, m.Seq})
+	case KindFlown:
+		n.emit(ShowFlight{Ranks: m.Flown})
+	case KindAbort:
+		n.flight = m.Seq
+		n.end(m.Cause, m.Restart)
+	case KindStop:
+		n.askToStop(m.Text, m.Code, m.Grace)
+	case KindRegroup:
+		if !n.regroup && n.stop == "" {
+			n.askToRegroup(m.Text)
+		}
+	case KindEnd:
+		n.finish(m.Code, nil)
+	}
+}
+
+// assign takes this node's place in an epoch, and acknowledges it.
 func (n *Node) assign(m Message) {
 	self := slices.IndexFunc(m.Nodes, func(i NodeInfo) bool { return i.Name == n.cfg.Info.Name })
 	if self < 0 {
@@ -173,6 +213,16 @@ func (n *Node) assign(m Message) {
 	}
 	n.phase, n.epoch, n.nodes, n.self, n.job = assigned, m.Epoch, m.Nodes, self, m.Job
 	n.send(Message{Kind: KindAck})
+}
+
+// commit starts this node's ranks.
+func (n *Node) commit() {
+	n.phase = working
+	if n.stops > 0 { // while this was under way: the coordinator stops them as any others
+		n.failure = nil
+	}
+	n.ranks = make([]rank, n.cfg.Info.Nproc)
+	n.emit(StartWorkers{Epoch: n.epoch, Job: n.job, Nodes: n.nodes, Self: n.self})
 }
 
 // Expired handles the expiry of a timer.
@@ -199,17 +249,22 @@ func (n *Node) Expired(t Timer) []Effect {
 	case t.Kind == TimerStrangers && n.phase == working:
 		n.signalStrangers(cmp.Or(n.stopNum, int(syscall.SIGTERM))) // that is for those to be started again
 	case t.Kind == TimerGrace && n.phase == working && len(n.alive()) > 0:
-		var late []string
-		for _, l := range n.alive() {
-			late = append(late, fmt.Sprint(n.rankOf(l)))
-		}
-		c := &Cause{Kind: CauseStopped, Rank: -1, Node: n.self, Signal: n.stop, SignalNumber: n.stopNum,
-			Text: fmt.Sprintf("killed: still running %v after %s: rank %s", shown(n.grace), n.stop, strings.Join(late, ", "))}
-		n.send(Message{Kind: KindFail, Cause: c})
-		n.end(c, false)
-		n.kill()
+		n.endLate()
 	}
 	return n.flush()
+}
+
+// endLate kills the ranks that have been asked to stop and have not.
+func (n *Node) endLate() {
+	var late []string
+	for _, l := range n.alive() {
+		late = append(late, fmt.Sprint(n.rankOf(l)))
+	}
+	c := &Cause{Kind: CauseStopped, Rank: -1, Node: n.self, Signal: n.stop, SignalNumber: n.stopNum,
+		Text: fmt.Sprintf("killed: still running %v after %s: rank %s", shown(n.grace), n.stop, strings.Join(late, ", "))}
+	n.send(Message{Kind: KindFail, Cause: c})
+	n.end(c, false)
+	n.kill()
 }
 
 // blame fills in which rank c is about.
@@ -221,8 +276,10 @@ func (n *Node) blame(local int, c Cause) *Cause {
 // Deserted reports whether no coordinator has decided that, and why, the job ends.
 func (n *Node) Deserted() bool { return n.alone }
 
+// rankOf is the number in the epoch of a local rank.
 func (n *Node) rankOf(local int) int { return Base(n.nodes, n.self) + local }
 
+// alive are the local ranks whose processes have not ended.
 func (n *Node) alive() []int {
 	var live []int
 	for l, r := range n.ranks {
@@ -233,15 +290,18 @@ func (n *Node) alive() []int {
 	return live
 }
 
+// allExited says whether all ranks were started and have ended.
 func (n *Node) allExited() bool {
 	return !slices.ContainsFunc(n.ranks, func(r rank) bool { return r.alive || r.pid == 0 })
 }
 
+// tell sends m to a local rank, to all of them if local is -1.
 func (n *Node) tell(local int, m Message) {
 	m.Epoch = n.epoch
 	n.emit(Tell{local, m})
 }
 
+// send sends m to the coordinator.
 func (n *Node) send(m Message) {
 	m.Epoch = n.epoch
 	n.emit(Send{"", m})
@@ -253,6 +313,7 @@ func (n *Node) timer(k TimerKind, after time.Duration) {
 
 func (n *Node) emit(e Effect) { n.out = append(n.out, e) }
 
+// flush is what is to be done now.
 func (n *Node) flush() []Effect {
 	out := n.out
 	n.out = nil

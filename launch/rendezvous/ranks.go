@@ -57,6 +57,7 @@ func (n *Node) FromWorker(local int, m Message) []Effect {
 	return n.flush()
 }
 
+// hello welcomes a process as a rank, or refuses it.
 func (n *Node) hello(local int, m Message) {
 	r := &n.ranks[local]
 	switch {
@@ -79,6 +80,7 @@ func (n *Node) hello(local int, m Message) {
 	}
 }
 
+// exchange takes a rank's blob, and sends those of all ranks of this node on together.
 func (n *Node) exchange(local int, m Message) {
 	if m.Seq != n.seq {
 		return

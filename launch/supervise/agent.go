@@ -190,9 +190,7 @@ func (a *agent) loop(ctx context.Context) {
 	defer looks.Stop()
 	for {
 		for len(a.soon) > 0 && a.finish == nil {
-			f := a.soon[0]
-			a.soon = a.soon[1:]
-			f()
+			a.doNext()
 		}
 		if a.finish != nil {
 			a.deliverRest()
@@ -233,10 +231,15 @@ func (a *agent) loop(ctx context.Context) {
 // the other nodes hear of it.
 func (a *agent) deliverRest() {
 	for len(a.soon) > 0 {
-		f := a.soon[0]
-		a.soon = a.soon[1:]
-		f()
+		a.doNext()
 	}
+}
+
+// doNext does the first of what is to be done before the next event.
+func (a *agent) doNext() {
+	f := a.soon[0]
+	a.soon = a.soon[1:]
+	f()
 }
 
 func (a *agent) inbound(in rendezvous.Inbound) {
@@ -270,34 +273,16 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 		case rendezvous.Send:
 			a.send(e)
 		case rendezvous.SetTimer:
-			time.AfterFunc(e.After, func() {
-				a.post(func() {
-					if a.coord != nil {
-						a.apply(a.coord.Expired(e.Timer))
-					}
-					a.apply(a.node.Expired(e.Timer))
-				})
-			})
+			time.AfterFunc(e.After, func() { a.post(func() { a.expired(e.Timer) }) })
 		case rendezvous.StartWorkers:
 			if a.cfg.Transport != nil {
 				a.cfg.Transport.Formed(len(e.Nodes))
 			}
 			a.startAll(e)
 		case rendezvous.Tell:
-			if e.Msg.Kind == rendezvous.KindAbort {
-				a.console.ending()
-			}
-			for _, p := range a.procs {
-				if p != nil && (e.Local < 0 || e.Local == p.local) {
-					p.out.put(e.Msg)
-				}
-			}
+			a.tell(e)
 		case rendezvous.Signal:
-			for _, local := range e.Locals {
-				if p := a.procs[local]; p != nil {
-					signalGroup(p.cmd.Process.Pid, unix.Signal(e.Number))
-				}
-			}
+			a.signal(e)
 		case rendezvous.Abandon:
 			for _, local := range e.Locals {
 				a.abandon(local)
@@ -311,6 +296,35 @@ func (a *agent) apply(effects []rendezvous.Effect) {
 		case rendezvous.Finish:
 			a.finish = &e
 			a.orphan = a.orphan || a.node.Deserted()
+		}
+	}
+}
+
+// expired says that a timer has run out, to both state machines: each knows its own.
+func (a *agent) expired(t rendezvous.Timer) {
+	if a.coord != nil {
+		a.apply(a.coord.Expired(t))
+	}
+	a.apply(a.node.Expired(t))
+}
+
+// tell gives a message to one rank, or to all of this node.
+func (a *agent) tell(e rendezvous.Tell) {
+	if e.Msg.Kind == rendezvous.KindAbort {
+		a.console.ending()
+	}
+	for _, p := range a.procs {
+		if p != nil && (e.Local < 0 || e.Local == p.local) {
+			p.out.put(e.Msg)
+		}
+	}
+}
+
+// signal sends a signal to the process groups of some ranks.
+func (a *agent) signal(e rendezvous.Signal) {
+	for _, local := range e.Locals {
+		if p := a.procs[local]; p != nil {
+			signalGroup(p.cmd.Process.Pid, unix.Signal(e.Number))
 		}
 	}
 }

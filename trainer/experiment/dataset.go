@@ -207,7 +207,7 @@ func (a app) mkshards(ctx context.Context, o runOptions, d plan.DataSet, mkshard
 		return err
 	}
 	defer func() { _ = errors.Join(log.Close(), os.Remove(log.Name())) }() // it was read
-	args := append(append([]string{}, d.Make...), "--src="+o.source, "--out="+dir)
+	args := append(slices.Clone(d.Make), "--src="+o.source, "--out="+dir)
 	ended, err := child.Run(ctx, child.Command{Path: mkshards, Args: args, Env: alone(a.environ), Nice: o.nice, Log: log, Kill: a.kill})
 	if err != nil {
 		return err

@@ -248,31 +248,22 @@ func farthest(a, b [][]float64) (worst float64, column int) {
 // those of the host's calls that queued them; the inputs are those of one step, so that
 // the host does next to nothing else.
 func (s *session) times(ctx context.Context, steps int) (list, queued []time.Duration, err error) {
+	if err := s.warmUp(ctx); err != nil {
+		return nil, nil, err
+	}
 	launch := func() error {
 		began := time.Now()
 		err := s.step.Launch(ctx)
 		queued = append(queued, time.Since(began))
 		return err
 	}
-	began := time.Now()
-	s.fill(0)
-	for range 3 {
-		if err := exec.Run(ctx, s.step); err != nil {
-			return nil, nil, err
-		}
-	}
-	s.cold += time.Since(began)
-	for range 3 {
-		if err := exec.Run(ctx, s.step); err != nil {
-			return nil, nil, err
-		}
-	}
 	if err := launch(); err != nil {
 		return nil, nil, err
 	}
 	last := time.Now()
 	for i := range steps {
-		if i+1 < steps && s.step.Depth() > 1 {
+		more, ahead := i+1 < steps, s.step.Depth() > 1
+		if more && ahead {
 			if err := launch(); err != nil {
 				return nil, nil, err
 			}
@@ -282,18 +273,41 @@ func (s *session) times(ctx context.Context, steps int) (list, queued []time.Dur
 		}
 		now := time.Now()
 		list, last = append(list, now.Sub(last)), now
-		if i+1 < steps && s.step.Depth() == 1 {
+		if more && !ahead {
 			if err := launch(); err != nil {
 				return nil, nil, err
 			}
 		}
 	}
-	for i, name := range s.names {
-		if v := s.step.Output(algo.OutputReport).At(i); math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, nil, fmt.Errorf("%s is %v after %d steps, which then are no measure", name, v, steps)
-		}
+	if err := s.finite(steps); err != nil {
+		return nil, nil, err
 	}
 	return list[1:], queued[1:], nil
+}
+
+// warmUp runs the steps that are no measure: three count as cold, and three more follow.
+func (s *session) warmUp(ctx context.Context) error {
+	began := time.Now()
+	s.fill(0)
+	for i := range 6 {
+		if i == 3 {
+			s.cold += time.Since(began)
+		}
+		if err := exec.Run(ctx, s.step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finite is an error if the last of so many steps reports a number that is not.
+func (s *session) finite(steps int) error {
+	for i, name := range s.names {
+		if v := s.step.Output(algo.OutputReport).At(i); math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%s is %v after %d steps, which then are no measure", name, v, steps)
+		}
+	}
+	return nil
 }
 
 // work is what a step asks of the device: the operations of its convolutions and

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,7 +42,7 @@ func Launch(ctx context.Context, program string, ranks int, args, environ []stri
 	result := filepath.Join(dir, "result")
 
 	cmd := exec.CommandContext(ctx, launcher, append([]string{"-nproc", strconv.Itoa(ranks), self}, args...)...)
-	cmd.Env = append(append([]string{}, environ...), outEnv+"="+result)
+	cmd.Env = append(slices.Clone(environ), outEnv+"="+result)
 	cmd.Stdout, cmd.Stderr = stderr, stderr
 	runtime.LockOSThread() // Pdeathsig means the death of the thread that starts it
 	defer runtime.UnlockOSThread()

@@ -125,8 +125,8 @@ func (f *fusion) group(m []int) node {
 		switch op := n.op.(type) {
 		case graph.Reduce, centred:
 			access := NewAccess(sp.dims, f.Values[n.out[0]].Dims)
-			fn, mid := reduction(op)
-			g.code.Sums = append(g.code.Sums, Reduction{fn, g.register(f.reads[i][0]), mid, access})
+			fn, isCentred := reduction(op)
+			g.code.Sums = append(g.code.Sums, Reduction{fn, g.register(f.reads[i][0]), isCentred, access})
 			reduced = append(reduced, n.out[0])
 			continue
 		case graph.Broadcast:

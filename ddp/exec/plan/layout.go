@@ -1,6 +1,10 @@
 package plan
 
-import "ebtrain/ddp/graph"
+import (
+	"slices"
+
+	"ebtrain/ddp/graph"
+)
 
 // toLast and toFirst are the permutations between (N,C,H,W) and (N,H,W,C).
 var (
@@ -26,46 +30,50 @@ func sameOrder(s graph.Shape) bool { return s.At(1) == 1 || s.At(2)*s.At(3) == 1
 // treated alike: channels-last if any of them is an image of a convolution, pool or
 // upsampling, or weights where these are wanted so.
 func layouts(g *graph.Graph, live []bool, o Options) []bool {
-	u := newUnion(g.NumValues())
-	free := func(id graph.ID) bool { return rank4(g, id) && free(g, id, o) }
-	image := make([]bool, g.NumValues())
+	alike := linked(g, live, o)
+	some := make([]bool, g.NumValues()) // by representative: some of those alike is to be so
 	for i, n := range g.Nodes() {
 		if !live[i] {
 			continue
 		}
-		for _, id := range images(n) {
-			image[id] = true
+		for _, id := range images(n.Op, n.In, n.Out) {
+			some[alike.find(int(id))] = true
 		}
 		if w := weights(n); o.WeightsLast && w != 0 {
-			image[w] = true
+			some[alike.find(int(w))] = true
+		}
+	}
+	last := make([]bool, g.NumValues())
+	for id := 1; id < len(last); id++ {
+		v := graph.ID(id)
+		last[id] = some[alike.find(id)] && free(g, v, o) || o.fixedLast(maker(g, v))
+	}
+	return last
+}
+
+// linked are the values that are to lie alike, of those whose layout can be chosen.
+func linked(g *graph.Graph, live []bool, o Options) union {
+	u := newUnion(g.NumValues())
+	for i, n := range g.Nodes() {
+		if !live[i] {
+			continue
 		}
 		for _, l := range links(n) {
-			if free(l[0]) && free(l[1]) && !number(g, l[0]) {
+			if free(g, l[0], o) && free(g, l[1], o) && !number(g, l[0]) {
 				u.join(int(l[0]), int(l[1]))
 			}
 		}
 	}
 	for _, a := range g.Assigns() {
-		if free(a.Var) && free(a.Value) {
+		if free(g, a.Var, o) && free(g, a.Value, o) {
 			u.join(int(a.Var), int(a.Value))
 		}
 	}
-	last := make([]bool, g.NumValues())
-	for id, is := range image {
-		if is {
-			last[u.find(id)] = true
-		}
-	}
-	for id := range last {
-		last[id] = last[u.find(id)]
-	}
-	for id := 1; id < len(last); id++ {
-		last[id] = last[id] && free(graph.ID(id)) || o.fixedLast(g.Nodes()[g.NodeOf(graph.ID(id))].Op)
-	}
-	return last
+	return u
 }
 
-func rank4(g *graph.Graph, id graph.ID) bool { return g.Type(id).Shape.Rank() == 4 }
+// maker is the op that makes a value.
+func maker(g *graph.Graph, id graph.ID) graph.Op { return g.Nodes()[g.NodeOf(id)].Op }
 
 // number says whether a value is one number, which ties what reads it to nothing: a
 // spectral norm's gradient is summed over images and spread over weights.
@@ -82,9 +90,12 @@ func (o Options) fixedLast(op graph.Op) bool {
 	return last && fixed
 }
 
-// free says whether the layout of a value can be chosen where it is made.
+// free says whether a value may lie in either order, and which can be chosen where it is made.
 func free(g *graph.Graph, id graph.ID, o Options) bool {
-	switch op := g.Nodes()[g.NodeOf(id)].Op.(type) {
+	if g.Type(id).Shape.Rank() != 4 {
+		return false
+	}
+	switch op := maker(g, id).(type) {
 	case graph.Leaf:
 		fixed := false
 		if o.VarLast != nil {
@@ -97,18 +108,19 @@ func free(g *graph.Graph, id graph.ID, o Options) bool {
 	return true
 }
 
-// images are the inputs and outputs of a node that must be channels-last.
-func images(n graph.Node) []graph.ID {
-	switch n.Op.(type) {
+// images are the operands and results of an op that are images, which lie in channels-last
+// order: of a node of the graph, or of a step.
+func images[V any](op any, in, out []V) []V {
+	switch op.(type) {
 	case graph.Conv2D:
-		return []graph.ID{n.In[0], n.Out[0]}
+		return []V{in[0], out[0]}
 	case graph.Conv2DGradX:
-		return []graph.ID{n.In[1], n.Out[0]}
+		return []V{in[1], out[0]}
 	case graph.Conv2DGradW:
-		return n.In
+		return in
 	case graph.SumPool2D, graph.SumUnpool2D, graph.MaxPool2D, graph.PlaneGather, graph.PlaneScatter,
 		graph.Upsample2D, graph.Upsample2DT:
-		return append(append([]graph.ID(nil), n.In...), n.Out...)
+		return slices.Concat(in, out)
 	}
 	return nil
 }

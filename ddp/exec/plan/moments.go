@@ -11,8 +11,8 @@ type centred struct{ graph.Reduce }
 
 func (c centred) String() string { return "centred squares over " + c.Reduce.String() }
 
-// reduction is a graph.Reduce or centred taken apart.
-func reduction(op any) (fn graph.ReduceFn, mid bool) {
+// reduction says how a graph.Reduce or centred combines, and whether it is centred.
+func reduction(op any) (fn graph.ReduceFn, isCentred bool) {
 	if c, ok := op.(centred); ok {
 		return c.Fn, true
 	}

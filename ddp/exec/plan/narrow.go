@@ -12,7 +12,7 @@ import (
 // float32: weights and their gradients, sums, statistics, operands of products,
 // outputs, variables and what travels. So a convolution may meet both types.
 func (p *Plan) narrow() {
-	n := &narrowing{Plan: p, image: p.images(), wide: map[int]bool{}}
+	n := &narrowing{Plan: p, image: p.imageDims(), wide: map[int]bool{}}
 	for _, a := range p.assigns {
 		n.widen(a.src)
 	}
@@ -96,7 +96,7 @@ func (p *Plan) narrowWeights() {
 				to = v
 			default:
 				to = len(p.Values)
-				p.Values = append(p.Values, Value{DType: graph.BF16, Dims: p.Values[v].Dims, Last: p.Values[v].Last, Root: to, parent: -1, bcast: -1})
+				p.Values = append(p.Values, Value{DType: graph.BF16, Dims: p.Values[v].Dims, Last: p.Values[v].Last, Root: to, parent: noParent, bcast: noParent})
 				steps = append(steps, Step{Op: Copy{}, In: []int{v}, Out: []int{to}, Scope: s.Scope})
 				copies[v] = to
 			}
@@ -153,13 +153,12 @@ func (p *Plan) readOtherwise() map[int]bool {
 	return is
 }
 
-// images are the extents of images that ops on images touch.
-func (p *Plan) images() map[graph.Shape]bool {
+// imageDims are the extents of the images of more than one pixel.
+func (p *Plan) imageDims() map[graph.Shape]bool {
 	is := map[graph.Shape]bool{}
 	for i := range p.Steps {
 		s := &p.Steps[i]
-		in, out := imagesOf(s)
-		for _, v := range append(append([]int(nil), in...), out...) {
+		for _, v := range images(s.Op, s.In, s.Out) {
 			if d := p.Values[v].Dims; d.At(1)*d.At(2) > 1 {
 				is[d] = true
 			}
@@ -168,25 +167,10 @@ func (p *Plan) images() map[graph.Shape]bool {
 	return is
 }
 
-// imagesOf are the operands and results of a step that are images of an op on images.
-func imagesOf(s *Step) (in, out []int) {
-	switch s.Op.(type) {
-	case graph.Conv2D:
-		return s.In[:1], s.Out
-	case graph.Conv2DGradX:
-		return s.In[1:], s.Out
-	case graph.Conv2DGradW:
-		return s.In, nil
-	case graph.SumPool2D, graph.SumUnpool2D, graph.MaxPool2D, graph.PlaneGather, graph.PlaneScatter, graph.Upsample2D, graph.Upsample2DT:
-		return s.In, s.Out
-	}
-	return nil, nil
-}
-
 type narrowing struct {
 	*Plan
-	image map[graph.Shape]bool
-	wide  map[int]bool // roots that stay float32
+	image map[graph.Shape]bool // extents of images
+	wide  map[int]bool         // roots that stay float32
 }
 
 // narrow says whether a value, for all that is known, is kept in bfloat16: all of
@@ -228,7 +212,7 @@ func (n *narrowing) step(s *Step) {
 
 // alike keeps all floats of a step wide if one of them is: it only moves or adds.
 func (n *narrowing) alike(s *Step) {
-	all := append(append([]int(nil), s.In...), s.Out...)
+	all := slices.Concat(s.In, s.Out)
 	for _, v := range all {
 		if n.Values[v].DType == graph.F32 && !n.narrow(v) {
 			n.widen(all...)

@@ -133,44 +133,64 @@ func (r *rematerialisation) repeatable(a *repetition) bool {
 
 // gain is the number of bytes less in use at step full, where most is in use,
 // if a is done; 0 if that is at most least or lifts another step to that peak.
-// Operands must be kept longer for it.
 func (r *rematerialisation) gain(a repetition, lives []life, inUse []int, full, least int) int {
-	type extension struct{ end, bytes int } // end is the last step without a
-	var kept []extension
+	kept, ok := r.extensions(a, lives)
+	if !ok {
+		return 0
+	}
 	gain := r.Values[a.root].Bytes()
+	for _, k := range kept {
+		if k.end < full {
+			gain -= k.bytes
+		}
+	}
+	if gain <= least || r.lifts(a, kept, inUse, inUse[full]) {
+		return 0
+	}
+	return gain
+}
+
+// extension is an operand of a repetition that must be kept for it: end is the last step at
+// which it is in use without.
+type extension struct{ end, bytes int }
+
+// extensions are those of a; false if it may not be done at all, because a variable that it
+// reads might not be assigned in place any more.
+func (r *rematerialisation) extensions(a repetition, lives []life) (kept []extension, ok bool) {
 	for _, v := range a.step.In {
 		root := r.Values[v].Root
 		l := &lives[root]
 		if r.Values[root].Space == Var && l.last() < a.at {
-			return 0 // it might not be assigned in place any more
+			return nil, false
 		}
 		if end := r.end(root, l); r.planned(root) && end < a.at {
 			kept = append(kept, extension{end, r.Values[root].Bytes()})
-			if end < full {
-				gain -= r.Values[root].Bytes()
-			}
 		}
 	}
-	if gain <= least {
-		return 0
-	}
+	return kept, true
+}
+
+// lifts says whether operands that are kept for a lift a step to the peak.
+func (r *rematerialisation) lifts(a repetition, kept []extension, inUse []int, peak int) bool {
+	from := a.at // of what is kept
 	for _, k := range kept {
-		for i := k.end + 1; i <= a.at; i++ {
-			change := 0
-			for _, k := range kept {
-				if i > k.end {
-					change += k.bytes
-				}
-			}
-			if i > a.from && i < a.at {
-				change -= r.Values[a.root].Bytes()
-			}
-			if change > 0 && inUse[i]+change >= inUse[full] {
-				return 0
+		from = min(from, k.end)
+	}
+	for i := from + 1; i <= a.at; i++ {
+		change := 0
+		for _, k := range kept {
+			if i > k.end {
+				change += k.bytes
 			}
 		}
+		if i > a.from && i < a.at {
+			change -= r.Values[a.root].Bytes()
+		}
+		if change > 0 && inUse[i]+change >= peak {
+			return true
+		}
 	}
-	return gain
+	return false
 }
 
 // repeat does a.

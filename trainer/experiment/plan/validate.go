@@ -22,50 +22,64 @@ var ours = []string{"preset", "seed", "data", "out", "resume", "threads"}
 // experiments are built in: it is what the test of the catalogue holds them all to.
 func (e Experiment) Validate() error {
 	var errs []error
-	bad := func(format string, args ...any) {
-		errs = append(errs, fmt.Errorf("experiment %s: %w", e.Name, fmt.Errorf(format, args...)))
+	for _, check := range []func() []error{
+		e.checkItself, e.checkRows, e.checkData,
+		e.checkRanks, e.checkColumns, e.checkCurves, e.checkSaturation, e.checkChecks, e.checkFigures,
+	} {
+		for _, err := range check() {
+			errs = append(errs, fmt.Errorf("experiment %s: %w", e.Name, err))
+		}
 	}
+	return errors.Join(errs...)
+}
+
+// checkItself says what is wrong with what is no row, data set or column.
+func (e Experiment) checkItself() (errs []error) {
 	if !plainName.MatchString(e.Name) {
-		bad("a name is of small letters, digits, points and dashes")
+		errs = append(errs, errors.New("a name is of small letters, digits, points and dashes"))
 	}
 	if e.About == "" || len(e.Rows) == 0 || len(e.Seeds) == 0 || len(e.Columns) == 0 {
-		bad("want About, Rows, Seeds and Columns")
+		errs = append(errs, errors.New("want About, Rows, Seeds and Columns"))
 	}
 	if e.Compute != nil && (e.Flags != nil || e.Evaluate != nil || e.Sample != nil || e.Between != nil || e.Curves != nil || e.Select != nil || e.Beside != nil || e.Alone) {
-		bad("a computed experiment trains nothing: want no Flags, Evaluate, Sample, Between, Curves, Select, Beside and Alone")
+		errs = append(errs, errors.New("a computed experiment trains nothing: want no Flags, Evaluate, Sample, Between, Curves, Select, Beside and Alone"))
 	}
 	if s := e.Select; s != nil && (measure.Asks(s.Measure) == "" || s.Of < 1) {
-		bad("a selection is by a measure of evaluate, of at least one checkpoint")
+		errs = append(errs, errors.New("a selection is by a measure of evaluate, of at least one checkpoint"))
 	}
+	return errs
+}
+
+func (e Experiment) checkRows() (errs []error) {
 	seen := map[string]bool{}
 	for _, r := range e.Rows {
 		if seen[r.Name] || !plainName.MatchString(r.Name) {
-			bad("row %q: names are of small letters, digits, points and dashes, and differ", r.Name)
+			errs = append(errs, fmt.Errorf("row %q: names are of small letters, digits, points and dashes, and differ", r.Name))
 		}
 		seen[r.Name] = true
 		for _, err := range e.checkRow(r) {
-			bad("row %s: %w", r.Name, err)
+			errs = append(errs, fmt.Errorf("row %s: %w", r.Name, err))
 		}
 	}
+	return errs
+}
+
+// checkData says what is wrong with the data sets of an experiment.
+func (e Experiment) checkData() (errs []error) {
 	if e.Between != nil && e.Data != nil && e.Data.Sentences {
-		bad("there is nothing between sentences")
+		errs = append(errs, errors.New("there is nothing between sentences"))
 	}
 	for _, d := range e.Beside {
 		if d.Builtin == "" && (d.Make == nil || d.Source == "") || d.Name == "" {
-			bad("a data set beside its own has a Name and either Builtin or Make and Source")
+			errs = append(errs, errors.New("a data set beside its own has a Name and either Builtin or Make and Source"))
 		}
 	}
 	if e.Data != nil {
 		if err := e.Data.check(); err != nil {
-			bad("%w", err)
+			errs = append(errs, err)
 		}
 	}
-	for _, check := range []func() []error{e.checkRanks, e.checkColumns, e.checkCurves, e.checkSaturation, e.checkChecks, e.checkFigures} {
-		for _, err := range check() {
-			bad("%w", err)
-		}
-	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // check says what is wrong with a data set that is trained on.
@@ -121,6 +135,11 @@ func (e Experiment) checkRow(r Row) (errs []error) {
 		}
 		return errs
 	}
+	return append(errs, e.checkFlags(r)...)
+}
+
+// checkFlags says what is wrong with the flags of a row that is trained.
+func (e Experiment) checkFlags(r Row) (errs []error) {
 	for _, name := range ours {
 		if r.Flags[name] != "" || e.Flags[name] != "" {
 			errs = append(errs, fmt.Errorf("--%s is given by the program", name))
@@ -203,10 +222,10 @@ func (e Experiment) checkFigures() (errs []error) {
 		if f.File == "" || f.Title == "" || e.Compute == nil && (!e.hasCurve(f.Curve) || f.Beside != "" && !e.hasCurve(f.Beside)) {
 			errs = append(errs, fmt.Errorf("figure %q: want a file, a title and one of the curves", f.File))
 		}
-		errs = append(errs, e.checkRows(f.File, f.Rows)...)
+		errs = append(errs, e.checkNamed(f.File, f.Rows)...)
 	}
 	for _, p := range e.Pictures {
-		errs = append(errs, e.checkRows(p.Title, p.Rows)...)
+		errs = append(errs, e.checkNamed(p.Title, p.Rows)...)
 	}
 	return errs
 }
@@ -219,7 +238,8 @@ func (e Experiment) hasCurve(name string) bool {
 	return slices.ContainsFunc(e.Curves, func(c Curve) bool { return c.Name == name })
 }
 
-func (e Experiment) checkRows(of string, rows []string) (errs []error) {
+// checkNamed says which of the rows that something is of there are not.
+func (e Experiment) checkNamed(of string, rows []string) (errs []error) {
 	for _, name := range rows {
 		if _, ok := e.Row(name); !ok {
 			errs = append(errs, fmt.Errorf("%s is of row %s, which there is not", of, name))

@@ -83,7 +83,7 @@ func roomRule(f *file, path string, main bool) string {
 	}
 	may := a.to
 	if main {
-		may = append(append([]string{}, may...), append(mainArrows[""], mainArrows[f.room()]...)...)
+		may = slices.Concat(may, mainArrows[""], mainArrows[f.room()])
 	}
 	if inAny(target, may) || target == wholePaths[f.dir()] {
 		return ""

@@ -1,6 +1,8 @@
 package bidvl
 
 import (
+	"slices"
+
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/model/nn"
@@ -90,7 +92,7 @@ func (s *step) latentTerm(fake, latent graph.ID, sub uint16) graph.ID {
 // stepLower steps Q and G against loss.
 func (s *step) stepLower(loss graph.ID) {
 	q, g := s.Params("inference"), s.Params("generator")
-	both := append(append([]nn.Param(nil), q...), g...)
+	both := slices.Concat(q, g)
 	grads := s.Grad(loss, nn.IDs(both)...)
 	gq := s.sync("inference", grads[:len(q)])
 	gg := s.sync("generator", grads[len(q):])
@@ -99,5 +101,5 @@ func (s *step) stepLower(loss graph.ID) {
 		s.adam(*s.cfg.Generator, g, gg)
 		return
 	}
-	s.adam(s.cfg.Lower, both, append(append([]graph.ID(nil), gq...), gg...))
+	s.adam(s.cfg.Lower, both, slices.Concat(gq, gg))
 }

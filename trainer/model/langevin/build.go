@@ -2,6 +2,7 @@ package langevin
 
 import (
 	"fmt"
+	"slices"
 
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
@@ -27,7 +28,7 @@ func (b *builder) declare() {
 	}
 	b.given = latents(b.Given)
 	b.moving = append([]nn.Variable{chain.Var("pictures", graph.Type{DType: graph.F32, Shape: b.Pictures})}, latents(b.Moving)...)
-	b.vars = append(append([]nn.Variable(nil), b.given...), b.moving...)
+	b.vars = slices.Concat(b.given, b.moving)
 }
 
 // program begins a transition and assigns what next makes of the moving

@@ -22,7 +22,7 @@ func (t *Trainer) Advance(ctx context.Context, n int64) error {
 	}
 	t.until = t.next + n
 	for t.next < t.until {
-		stop, err := t.one(ctx)
+		stop, err := t.takeStep(ctx)
 		switch {
 		case err != nil:
 			return err

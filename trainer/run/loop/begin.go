@@ -23,16 +23,9 @@ func (t *Trainer) begin() error {
 	if err != nil {
 		return err
 	}
-	weights := nn.Only(t.specs, nn.Weight)
 	c := &checkpoint{from: t.cfg.From, groups: map[string][]ckpt.Named{ckpt.Weights: groups[ckpt.Weights]}}
-	values, err := c.tensors(weights)
-	if err != nil {
+	if err := c.set(nn.Only(t.specs, nn.Weight), t.setOwn); err != nil {
 		return err
-	}
-	for i, v := range weights {
-		if err := t.setOwn(v.Name, values[i]); err != nil {
-			return err
-		}
 	}
 	there := map[string]ckpt.Named{}
 	for _, n := range groups[ckpt.Buffers] {

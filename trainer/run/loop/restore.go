@@ -118,39 +118,50 @@ func (t *Trainer) share(ctx context.Context, steps []int64, mine *checkpoint, da
 
 // send is the checkpoint of rank root, on all ranks.
 func (t *Trainer) send(ctx context.Context, root int, mine *checkpoint) (*checkpoint, error) {
-	c := &checkpoint{from: fmt.Sprintf("the checkpoint of rank %d", root)}
-	var state []byte
-	if t.rank() == root {
-		c = mine
-		var err error
-		if state, err = json.Marshal(c.state); err != nil {
-			return nil, err
-		}
-	}
 	broadcast := func(v collective.Vec) error {
 		return collective.Do(ctx, t.parts.Comm, collective.Request{Kind: collective.Broadcast, Root: root, Vec: v, Label: "checkpoint"})
 	}
-	size := []int64{int64(len(state))}
-	if err := broadcast(collective.VecOf(size)); err != nil {
-		return nil, err
+	if t.rank() == root {
+		return mine, t.give(mine, broadcast)
 	}
-	if t.rank() != root {
-		state = make([]byte, size[0])
+	return t.take(fmt.Sprintf("the checkpoint of rank %d", root), broadcast)
+}
+
+// give sends a checkpoint: the size of its state, the state as JSON, and the replicated
+// variables, one after another.
+func (t *Trainer) give(c *checkpoint, broadcast func(collective.Vec) error) error {
+	state, err := json.Marshal(c.state)
+	if err != nil {
+		return err
+	}
+	if err := broadcast(collective.VecOf([]int64{int64(len(state))})); err != nil {
+		return err
 	}
 	if err := broadcast(collective.VecOf(state)); err != nil {
+		return err
+	}
+	tensors, err := c.tensors(t.specs)
+	if err != nil {
+		return err
+	}
+	for _, v := range tensors {
+		if err := broadcast(collective.VecOf(v.Bytes())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take receives what another rank gives.
+func (t *Trainer) take(from string, broadcast func(collective.Vec) error) (*checkpoint, error) {
+	c := &checkpoint{from: from}
+	var size [1]int64
+	if err := broadcast(collective.VecOf(size[:])); err != nil {
 		return nil, err
 	}
-	if t.rank() == root {
-		tensors, err := c.tensors(t.specs)
-		if err != nil {
-			return nil, err
-		}
-		for _, v := range tensors {
-			if err := broadcast(collective.VecOf(v.Bytes())); err != nil {
-				return nil, err
-			}
-		}
-		return c, nil
+	state := make([]byte, size[0])
+	if err := broadcast(collective.VecOf(state)); err != nil {
+		return nil, err
 	}
 	if err := json.Unmarshal(state, &c.state); err != nil {
 		return nil, fmt.Errorf("%s: %w", c.from, err)
@@ -163,7 +174,7 @@ func (t *Trainer) send(ctx context.Context, root int, mine *checkpoint) (*checkp
 		}
 		all = append(all, ckpt.Named{Name: v.Name, Tensor: value})
 	}
-	c.groups = map[string][]ckpt.Named{"": all}
+	c.groups = map[string][]ckpt.Named{"": all} // tensors looks in all groups
 	return c, nil
 }
 
@@ -181,14 +192,8 @@ func (t *Trainer) set(c *checkpoint) error {
 	if err := t.parts.Loader.Restore(pos); err != nil {
 		return fmt.Errorf("%s: %w", c.from, err)
 	}
-	tensors, err := c.tensors(t.specs)
-	if err != nil {
+	if err := c.set(t.specs, t.setOwn); err != nil {
 		return err
-	}
-	for i, v := range nn.Replicated(t.specs) {
-		if err := t.setOwn(v.Name, tensors[i]); err != nil {
-			return err
-		}
 	}
 	t.next = state.Step
 	return nil
@@ -198,12 +203,17 @@ func (t *Trainer) set(c *checkpoint) error {
 // checkpoint, by name; from is its path. A missing one or one of another type
 // is an error. Scratch variables are in no checkpoint and are left alone.
 func SetVariables(vars exec.Vars, specs []nn.Variable, groups map[string][]ckpt.Named, from string) error {
-	tensors, err := (&checkpoint{from: from, groups: groups}).tensors(specs)
+	return (&checkpoint{from: from, groups: groups}).set(specs, vars.Set)
+}
+
+// set hands the value of each replicated variable of specs to setOne.
+func (c *checkpoint) set(specs []nn.Variable, setOne func(name string, value *exec.Tensor) error) error {
+	tensors, err := c.tensors(specs)
 	if err != nil {
 		return err
 	}
 	for i, v := range nn.Replicated(specs) {
-		if err := vars.Set(v.Name, tensors[i]); err != nil {
+		if err := setOne(v.Name, tensors[i]); err != nil {
 			return err
 		}
 	}

@@ -84,7 +84,7 @@ func (t *Trainer) drawSamples(ctx context.Context) error {
 	stopped := t.afterStop(patience, func() { giveUp(errUndrawn) })
 	defer stopped()
 	samples, err := t.sample.Run(ctx, t.cfg.Seed, func(done, _ int) {
-		if done > 0 && t.hears() {
+		if done > 0 && t.asked() {
 			giveUp(errUndrawn)
 		}
 	})

@@ -33,9 +33,9 @@ type flight struct {
 	data        time.Duration // waiting for the loader
 }
 
-// one launches a step, waits for those that must be done before the next one is
+// takeStep launches a step, waits for those that must be done before the next one is
 // launched, and says whether to stop.
-func (t *Trainer) one(ctx context.Context) (stop bool, err error) {
+func (t *Trainer) takeStep(ctx context.Context) (stop bool, err error) {
 	step := t.next + int64(len(t.queue))
 	if err := t.launch(ctx, step); err != nil {
 		return false, fmt.Errorf("step %d: %w", step, err)
@@ -82,22 +82,22 @@ func (t *Trainer) launch(ctx context.Context, step int64) error {
 	return nil
 }
 
-// feed fills the inputs of a step, and of what runs before it.
+// feed sets the inputs of a step, and of what runs before it.
 func (t *Trainer) feed(step int64, batch *loader.Batch) {
-	t.show(t.step.Program, step, batch)
+	t.fill(t.step.Program, step, batch)
 	for i := range t.step.stages {
-		t.show(t.step.stages[i].Program, step, batch)
+		t.fill(t.step.stages[i].Program, step, batch)
 	}
 	t.step.feedOwn(step, int(batch.Epoch))
 	t.notice[0] = 0
-	if t.hears() || t.unread != nil {
+	if t.asked() || t.unread != nil {
 		t.notice[0] = 1
 	}
 	t.step.Input(algo.InputStop).F32()[0] = float32(t.notice[0])
 }
 
-// hears says whether this rank has been asked to stop.
-func (t *Trainer) hears() bool {
+// asked says whether this rank has been asked to stop.
+func (t *Trainer) asked() bool {
 	select {
 	case <-t.parts.Stop:
 		return true
@@ -106,8 +106,8 @@ func (t *Trainer) hears() bool {
 	}
 }
 
-// show fills the inputs of a program that are samples, and the name of its draws.
-func (t *Trainer) show(p exec.Program, step int64, batch *loader.Batch) {
+// fill sets the inputs of a program that are samples, and the name of its draws.
+func (t *Trainer) fill(p exec.Program, step int64, batch *loader.Batch) {
 	if in := p.Input(algo.InputImages); in != nil {
 		copy(in.F32(), batch.X)
 	}
@@ -177,7 +177,8 @@ func (t *Trainer) collect(ctx context.Context) (stop bool, err error) {
 	return stop || t.undrawn, err
 }
 
-// account reads the report of the step that has run.
+// account reads the report of the step that has run into r, shows it, and says whether a rank
+// has asked to stop.
 func (t *Trainer) account(r *Record) (stop bool, err error) {
 	out := t.step.Output(algo.OutputReport)
 	r.Values = t.values[:0]
@@ -187,7 +188,7 @@ func (t *Trainer) account(r *Record) (stop bool, err error) {
 		stop = stop || name == algo.ReportStop && v > 0
 	}
 	t.values = r.Values
-	if err := t.apart(r); err != nil {
+	if err := t.diverged(r); err != nil {
 		return false, err
 	}
 	if t.parts.Observer == nil {
@@ -196,9 +197,9 @@ func (t *Trainer) account(r *Record) (stop bool, err error) {
 	return stop, t.parts.Observer.Stepped(*r)
 }
 
-// apart says that a step has come apart: by the model's own judgement, which knows
+// diverged is ErrDiverged, and why, if a step has: by the model's own judgement, which knows
 // the cause, or by a number that is not finite.
-func (t *Trainer) apart(r *Record) error {
+func (t *Trainer) diverged(r *Record) error {
 	if d, ok := t.parts.Model.(algo.Diagnosing); ok {
 		if what := d.Diagnose(r.Values); what != "" {
 			return fmt.Errorf("%w: at step %d %s", ErrDiverged, r.Step, what)

@@ -3,12 +3,10 @@ package loop
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"time"
 
 	"ebtrain/collective"
-	"ebtrain/data/loader"
 	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/algo"
@@ -16,85 +14,6 @@ import (
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/trace"
 )
-
-// Config is the plan of a run.
-type Config struct {
-	Batch int    // samples per step over all ranks
-	Steps int64  // of the whole run, counted from 0 whatever was resumed
-	Seed  uint64 // of all random numbers
-	// Shards is the number of virtual shards of the global batch, a power of
-	// two; any number of ranks that divides it gives the same bits, if the
-	// backend's kernels do. 0 cuts the batch by ranks.
-	Shards int
-	// Digest identifies everything that defines the computation. A checkpoint
-	// made under another digest is refused.
-	Digest string
-	// ShardOptimizer has each rank keep a part of the optimisers' moments and move that
-	// part of the weights: the same losses and weights, less memory. See ddp.ShardOptimizer.
-	ShardOptimizer bool
-
-	// From is a checkpoint, of another run perhaps, whose weights this one begins with; ""
-	// begins with those of the seed. What it has learned must be what FromDigest names.
-	From, FromDigest string
-
-	CkptDir     string // "" writes no checkpoints
-	CkptEvery   int64  // steps between checkpoints; 0 only at the end
-	CkptKeep    int    // newest checkpoints that are kept; 0 keeps all
-	Resume      bool   // go on from the newest checkpoint, if there is one
-	SampleEvery int64  // steps between sample grids; 0 only at the end
-	SampleCount int    // pictures in a grid; 0 makes none
-	CheckEvery  int64  // steps between comparisons of all replicas; 0 only at the end
-	Profile     Profile
-	Traceable   bool  // Trace will be called
-	MaxBytes    int64 // of the step's intermediate values on this rank; 0 is any
-	Remat       bool  // compute again what need not be kept: less memory, the same numbers, more time
-}
-
-// Parts are what a run is made of. All but Observer, Stop and Progress are
-// required; Comm is nil in a world of one. The loop itself talks over Comm; what
-// programs reduce over, Backend.Connect makes of it.
-type Parts struct {
-	Model    algo.Model
-	Backend  exec.Backend
-	Comm     collective.Comm
-	Loader   *loader.Loader
-	Log      *slog.Logger
-	Observer Observer                       // rank 0's view, and that of who keeps checkpoints on another host; nil elsewhere
-	Stop     <-chan struct{}                // closed when this rank is asked to stop
-	Progress func(step int64, phase string) // told what happens next; may be nil
-}
-
-// Observer sees what is shown and kept: all of it on rank 0. A rank with an
-// Observer writes checkpoints.
-type Observer interface {
-	// Started says at which step the run begins: 0, or where it was resumed.
-	Started(step int64) error
-	// Stepped reports a finished step.
-	Stepped(Record) error
-	// Sampled shows samples (n, C, H, W), drawn after step steps.
-	Sampled(step int64, samples *exec.Tensor) error
-	// Saving says that a checkpoint of step steps is about to be written: what
-	// was kept of those steps must now survive as long as it does.
-	Saving(step int64) error
-	// Saved says that the checkpoint of step steps is in place.
-	Saved(step int64) error
-	// Ended says that the run ends in good order, steps steps done.
-	Ended(steps int64) error
-}
-
-// Record is the account of one step. Names and Values are the loop's own and
-// valid during the call that shows them.
-type Record struct {
-	Step    int64 // from 0
-	Epoch   int64 // from 0
-	Samples int64 // over all ranks, since the beginning of the run
-	Names   []string
-	Values  []float64 // by Names; all ranks have the same
-
-	StepTime time.Duration // whole step
-	DataTime time.Duration // of it, waiting for the loader
-	CommTime time.Duration // of it, waiting for collectives
-}
 
 // ErrDiverged means that a number of the report is not finite.
 var ErrDiverged = errors.New("training diverged")
@@ -154,6 +73,7 @@ func New(ctx context.Context, cfg Config, parts Parts) (*Trainer, error) {
 	return t, nil
 }
 
+// prepare does the work of New, in an order that is the same on all ranks.
 func (t *Trainer) prepare(ctx context.Context) error {
 	sequential, err := t.sequential()
 	if err != nil {
@@ -164,24 +84,9 @@ func (t *Trainer) prepare(ctx context.Context) error {
 		return err
 	}
 	t.specs, t.shared, t.vars = b.specs, b.shared, t.parts.Backend.NewVars()
-	resumed := false
-	if t.cfg.Resume {
-		if resumed, err = t.restore(ctx); err != nil {
-			return err
-		}
-	}
-	if t.cfg.From != "" && !resumed {
-		if err := t.begin(); err != nil {
-			return err
-		}
-	}
-	if err := nn.Initialise(t.vars, nn.OfRank(t.specs, t.shared.State), t.cfg.Seed); err != nil {
+	if err := t.setFirstValues(ctx); err != nil {
 		return err
 	}
-	if err := t.shared.Cut(t.vars, t.rank()); err != nil {
-		return err
-	}
-	t.fresh = t.next
 	if t.reduced, err = t.parts.Backend.Connect(ctx, t.parts.Comm); err != nil {
 		return err
 	}
@@ -190,7 +95,7 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	}
 	var text strings.Builder
 	text.WriteString(t.header())
-	if sequential {
+	if sequential { // programs are compiled when their length is met
 		t.programs, t.queue = map[int]*program{}, make([]flight, 0, 1)
 	} else {
 		if t.step, err = t.compile(b); err != nil {
@@ -207,6 +112,31 @@ func (t *Trainer) prepare(ctx context.Context) error {
 	return t.prepareSamples()
 }
 
+// setFirstValues sets every variable to what the first step finds, with this rank's parts of
+// those that are shared.
+func (t *Trainer) setFirstValues(ctx context.Context) error {
+	resumed := false
+	if t.cfg.Resume {
+		var err error
+		if resumed, err = t.restore(ctx); err != nil {
+			return err
+		}
+	}
+	if t.cfg.From != "" && !resumed {
+		if err := t.begin(); err != nil {
+			return err
+		}
+	}
+	if err := nn.Initialise(t.vars, nn.OfRank(t.specs, t.shared.State), t.cfg.Seed); err != nil {
+		return err
+	}
+	if err := t.shared.Cut(t.vars, t.rank()); err != nil {
+		return err
+	}
+	t.fresh = t.next
+	return nil
+}
+
 // agree compares programs and weights of all ranks.
 func (t *Trainer) agree(ctx context.Context, program string) error {
 	if t.parts.Comm == nil {
@@ -219,6 +149,8 @@ func (t *Trainer) agree(ctx context.Context, program string) error {
 	return t.checkReplicas(ctx)
 }
 
+// checkReplicas makes sure that all ranks have the same values of what each has all of. All
+// ranks call it.
 func (t *Trainer) checkReplicas(ctx context.Context) error {
 	if t.parts.Comm == nil {
 		return nil
@@ -242,60 +174,74 @@ func (t *Trainer) checkReplicas(ctx context.Context) error {
 // Run trains until all steps are done, a rank is asked to stop, or a rank cannot
 // read its next batch, which is an error after a checkpoint.
 func (t *Trainer) Run(ctx context.Context) (Outcome, error) {
-	if t.parts.Observer != nil {
-		if err := t.parts.Observer.Started(t.next); err != nil {
+	if err := t.start(ctx); err != nil {
+		return 0, err
+	}
+	stop := false
+	for t.next < t.cfg.Steps && !stop {
+		var err error
+		if stop, err = t.takeStep(ctx); err != nil {
 			return 0, err
 		}
+	}
+	early := t.next < t.cfg.Steps
+	if err := t.end(ctx, early); err != nil {
+		return 0, err
+	}
+	if early || t.undrawn {
+		return Stopped, nil
+	}
+	return Finished, nil
+}
+
+// start does what comes before the first step of Run.
+func (t *Trainer) start(ctx context.Context) error {
+	if t.parts.Observer != nil {
+		if err := t.parts.Observer.Started(t.next); err != nil {
+			return err
+		}
 		if err := t.announceMoments(); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	if t.next > 0 { // who was sent a checkpoint keeps it, before anything else can go wrong
 		if err := t.save(ctx); err != nil {
-			return 0, err
+			return err
 		}
 		if t.keeps() { // who was killed may have been about to, and if all is done nobody will
 			t.prune()
 		}
 	}
 	if err := t.firstBatch(ctx); err != nil {
-		return 0, err
+		return err
 	}
 	if t.cfg.Resume && t.next == t.cfg.Steps { // it may have ended before its last samples
-		if err := t.showSamples(ctx); err != nil {
-			return 0, err
-		}
+		return t.showSamples(ctx)
 	}
-	stop := false
-	for t.next < t.cfg.Steps && !stop {
-		var err error
-		if stop, err = t.one(ctx); err != nil {
-			return 0, err
-		}
-	}
+	return nil
+}
+
+// end does what comes after the last step of Run, which is early if steps are left: some rank
+// was asked to stop, or has no data, and then that is the error, behind a checkpoint.
+func (t *Trainer) end(ctx context.Context, early bool) error {
 	var unreadable error
-	if stop && t.next < t.cfg.Steps {
+	if early {
 		unreadable = t.unreadable(ctx)
 	}
 	if err := t.checkReplicas(ctx); err != nil {
-		return 0, err
+		return err
 	}
 	if err := t.save(ctx); err != nil {
-		return 0, err
+		return err
 	}
 	t.listDamage()
 	if unreadable != nil {
-		return 0, t.noData(unreadable)
+		return t.noData(unreadable)
 	}
 	if t.parts.Observer != nil {
-		if err := t.parts.Observer.Ended(t.next); err != nil {
-			return 0, err
-		}
+		return t.parts.Observer.Ended(t.next)
 	}
-	if stop && t.next < t.cfg.Steps || t.undrawn {
-		return Stopped, nil
-	}
-	return Finished, nil
+	return nil
 }
 
 // Close releases the programs.
@@ -316,6 +262,7 @@ func (t *Trainer) Close() error {
 	return errors.Join(errs...)
 }
 
+// rank is this rank's, 0 in a world of one.
 func (t *Trainer) rank() int {
 	if t.parts.Comm == nil {
 		return 0
@@ -323,6 +270,7 @@ func (t *Trainer) rank() int {
 	return t.parts.Comm.Rank()
 }
 
+// world is how many ranks there are.
 func (t *Trainer) world() int {
 	if t.parts.Comm == nil {
 		return 1
@@ -330,6 +278,7 @@ func (t *Trainer) world() int {
 	return t.parts.Comm.Size()
 }
 
+// tell says what this rank does next, and in which step, to who watches it.
 func (t *Trainer) tell(step int64, phase string) {
 	if t.parts.Progress != nil {
 		t.parts.Progress(step, phase)

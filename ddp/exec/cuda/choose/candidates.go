@@ -103,25 +103,20 @@ func (c *Chooser) library(by string) linalg.Library {
 // timed, and the plain one alone at the end. Who takes a list closes it; after an error none is left.
 func (c *Chooser) candidates(p linalg.Problem) iter.Seq2[[]*adapted, error] {
 	return func(yield func([]*adapted, error) bool) {
-		groups, columns, plain, fewChannels := c.ways(p), c.columnWays(p), c.o.Plain != nil, c.o.Few != nil && !c.o.Untimed
 		n := most
 		if c.o.Untimed {
 			n = untimed
 		}
+		groups, behind := c.ways(p), c.extras(p)
 		var list []*adapted
 		for i, group := range groups {
-			last := i+1 == len(groups)
 			var err error
-			if list, err = c.ask(list, group, n); err == nil {
-				if !last && (len(list) == 0 || !c.o.Untimed && len(list) < few) {
-					continue
-				}
-				list, err = c.ask(list, columns, len(list)+besides)
-				columns = nil
+			list, err = c.ask(list, group, n)
+			if last := i+1 == len(groups); err == nil && !last && c.wantsMore(list) {
+				continue
 			}
-			if err == nil && fewChannels {
-				fewChannels = false
-				list, err = c.addFew(list, p)
+			if err == nil {
+				list, err = behind.add(list)
 			}
 			if err != nil {
 				yield(nil, cmp.Or(err, closeAll(list)))
@@ -130,25 +125,55 @@ func (c *Chooser) candidates(p linalg.Problem) iter.Seq2[[]*adapted, error] {
 			if len(list) == 0 {
 				continue
 			}
-			if plain && !c.o.Untimed && p.Flops() <= quick {
-				plain = false
-				k, err := c.plain(p)
-				if err != nil {
-					yield(nil, cmp.Or(err, closeAll(list)))
-					return
-				}
-				list = append(list, k)
-			}
 			if !yield(list, nil) {
 				return
 			}
 			list = nil
 		}
-		if plain {
+		if behind.plain {
 			k, err := c.plain(p)
 			yield([]*adapted{k}, err)
 		}
 	}
+}
+
+// wantsMore says whether the next group is asked, too, before a list is timed.
+func (c *Chooser) wantsMore(list []*adapted) bool {
+	return len(list) == 0 || !c.o.Untimed && len(list) < few
+}
+
+// extras are the candidates for a problem that stand behind those of a group of ways, each
+// in one list only.
+type extras struct {
+	c       *Chooser
+	p       linalg.Problem
+	columns []adapted // ways
+	few     bool      // the kernel for few channels is still to come
+	plain   bool      // so is the plain one
+}
+
+func (c *Chooser) extras(p linalg.Problem) *extras {
+	return &extras{c: c, p: p, columns: c.columnWays(p), few: c.o.Few != nil && !c.o.Untimed, plain: c.o.Plain != nil}
+}
+
+// add adds what is still to come to a list: the plain kernel only if it is quick, and is not
+// the only one. The list is good with an error, too.
+func (e *extras) add(list []*adapted) ([]*adapted, error) {
+	list, err := e.c.ask(list, e.columns, len(list)+besides)
+	e.columns = nil
+	if err == nil && e.few {
+		e.few = false
+		list, err = e.c.addFew(list, e.p)
+	}
+	if err != nil || len(list) == 0 || !e.plain || e.c.o.Untimed || e.p.Flops() > quick {
+		return list, err
+	}
+	e.plain = false
+	k, err := e.c.plain(e.p)
+	if err != nil {
+		return list, err
+	}
+	return append(list, k), nil
 }
 
 // ask adds what libraries have for a problem, asked in a group of ways, to a list of

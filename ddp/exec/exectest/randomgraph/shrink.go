@@ -195,5 +195,5 @@ func record(c *Checker, p *Program) map[graph.ID]map[place]*exec.Tensor {
 }
 
 func without[E any](list []E, i int) []E {
-	return append(append([]E{}, list[:i]...), list[i+1:]...)
+	return slices.Concat(list[:i], list[i+1:])
 }
