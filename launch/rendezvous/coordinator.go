@@ -20,6 +20,7 @@ type CoordinatorConfig struct {
 	Hosts       []string      // host names expected, if known; only for messages
 	Together    bool          // one command starts all launchers: nobody comes in the place of one that is refused
 	JoinWait    time.Duration // how long to wait for all nodes to register
+	Remind      time.Duration // how long until it is said who is missing; then at twice the time; 0 is never
 	AckWait     time.Duration // how long to wait for their acknowledgements
 	Settle      time.Duration // how long a reported cause may be replaced by a death
 	Grace       time.Duration // how long ranks may take to stop, to be started again
@@ -61,6 +62,7 @@ type Coordinator struct {
 	stop     string                // signal, once a stop is under way
 	flight   *flight               // what the ranks did last, while it is gathered
 	flights  int                   // so many have been begun
+	reminder time.Duration         // when, since nodes are awaited, it is next said who is missing
 	elasticity
 	out []Effect
 }
@@ -81,7 +83,7 @@ func (c *Coordinator) reset() {
 
 // Start begins the wait for nodes.
 func (c *Coordinator) Start() []Effect {
-	c.timer(TimerJoin, c.cfg.JoinWait)
+	c.expect()
 	return c.flush()
 }
 
@@ -188,7 +190,9 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 	case t.Kind == TimerJoin && c.phase == gathering && c.enough():
 		c.assign()
 	case t.Kind == TimerJoin && c.phase == gathering:
-		c.abort(refused(c.missing()))
+		c.abort(refused(c.missing(c.cfg.JoinWait)))
+	case t.Kind == TimerRemind && c.phase == gathering:
+		c.remind()
 	case t.Kind == TimerWindow && c.phase == gathering && c.enough():
 		c.assign()
 	case t.Kind == TimerWindow && c.phase == gathering:
@@ -329,7 +333,7 @@ func (c *Coordinator) formAgain(cause *Cause) {
 	c.await()
 	c.epoch++
 	c.reset()
-	c.timer(TimerJoin, c.cfg.JoinWait)
+	c.expect()
 }
 
 // belongs says whether a launcher was a member in an earlier epoch, or waited in it, and is not

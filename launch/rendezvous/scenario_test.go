@@ -24,6 +24,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //
 //	new nproc=2,1 [restarts=1] [want=-1,1] [hosts=n0,n1]  a coordinator and nodes a, b, …,
 //	    [expect=3] [least=2]  of which so many are expected, or that many suffice,
+//	    [remind=10s]          and who is missing is said after that time,
 //	    [together=yes]        and all of which one command has started
 //	share a.0 8              local rank 0 of node a says that the ranks share 8 parts
 //	start [coord] [a …]      begin; without names the coordinator and all nodes
@@ -129,7 +130,7 @@ func (s *sim) do(f []string) error {
 	opt := map[string]string{}
 	var args []string
 	for i, a := range f[1:] {
-		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "crash", "expect", "run", "stuck", "least", "quiet", "idle", "in", "met", "together"}, k) {
+		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "crash", "expect", "run", "stuck", "least", "quiet", "idle", "in", "met", "together", "remind"}, k) {
 			opt[k] = v
 			if k == "during" {
 				opt[k] = strings.Join(append([]string{v}, f[i+2:]...), " ")
@@ -298,6 +299,7 @@ func (s *sim) create(opt map[string]string) error {
 		Nodes: expect, Least: least, Window: 2 * time.Second, MaxRestarts: restarts, Job: "job", Together: opt["together"] != "", Self: "a", Run: run[0], Hosts: hosts,
 		JoinWait: time.Minute, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond, Grace: 10 * time.Second,
 	})}
+	s.coord.cfg.Remind, _ = time.ParseDuration(opt["remind"])
 	s.coord.cfg.StuckAfter, _ = time.ParseDuration(opt["stuck"])
 	for i, p := range procs {
 		nproc, err := strconv.Atoi(p)
