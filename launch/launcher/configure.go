@@ -57,9 +57,9 @@ const joinWindow = 2 * time.Second
 func configure(ctx context.Context, o Options, environ []string, stdout, stderr *outlet.Writer) (supervise.Config, error) {
 	cfg, err := prepare(o, environ, stdout, stderr)
 	switch {
-	case err != nil && o.Step.Store:
-		Absent(ctx, environ, err)
 	case err != nil:
+		err = cliflag.Show(o.Name, err, stderr) // others may be long in coming
+		Absent(ctx, o, environ, err)
 	case o.Nodes == 1:
 		cfg.Node.Key = randomKey()
 	default:
@@ -94,6 +94,9 @@ func prepare(o Options, environ []string, stdout, stderr *outlet.Writer) (superv
 	}
 	key, err := o.secret(environ)
 	if err != nil {
+		return supervise.Config{}, err
+	}
+	if _, err := o.networkAddr(); err != nil { // before others wait for this launcher
 		return supervise.Config{}, err
 	}
 	cfg := supervise.Config{

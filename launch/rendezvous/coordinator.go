@@ -62,7 +62,8 @@ type Coordinator struct {
 	stop     string                // signal, once a stop is under way
 	flight   *flight               // what the ranks did last, while it is gathered
 	flights  int                   // so many have been begun
-	reminder time.Duration         // when, since nodes are awaited, it is next said who is missing
+	together
+	reminder time.Duration // when, since nodes are awaited, it is next said who is missing
 	elasticity
 	out []Effect
 }
@@ -70,6 +71,7 @@ type Coordinator struct {
 // NewCoordinator makes the coordinator of a job.
 func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 	c := &Coordinator{cfg: cfg, earlier: map[string]int{}, refused: map[string]bool{}}
+	c.came = map[string]bool{}
 	c.reset()
 	return c
 }
@@ -92,6 +94,8 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 	switch {
 	case m.Kind == KindFlown:
 		c.flown(from, m)
+	case m.Kind == KindAbsent:
+		c.absent(from, m.Text)
 	case m.Kind == KindRegister && m.Node != nil && m.Command != nil:
 		c.register(from, *m.Node, *m.Command, m.Epoch)
 	case m.Kind == KindStop && m.Epoch <= c.epoch:
@@ -186,6 +190,8 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 		if c.flight != nil && c.flight.number == t.Flight {
 			c.showFlight()
 		}
+	case t.Kind == TimerLate:
+		c.stillLate()
 	case t.Epoch != c.epoch || c.phase == over:
 	case t.Kind == TimerJoin && c.phase == gathering && c.enough():
 		c.assign()

@@ -12,6 +12,7 @@ import (
 // How the nodes of an epoch are gathered and put in order.
 
 func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) {
+	c.came[from] = true
 	known := c.index(from) >= 0
 	underWay := c.phase == assigning || c.phase == running
 	_, waits := c.late[from] // until it is needed, or the end
@@ -204,12 +205,6 @@ func (c *Coordinator) wanted(i int) string {
 		}
 	}
 	return ""
-}
-
-// failTogether ends a job for which nobody else comes, as one of its launchers is refused.
-func (c *Coordinator) failTogether(to, host, why string) {
-	c.send(to, refusal(why))
-	c.abort(refused(fmt.Sprintf("node %s was refused: %s", host, why)))
 }
 
 // refuse turns a launcher away, and tells of it once.

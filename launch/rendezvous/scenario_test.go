@@ -37,6 +37,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	interrupt a SIGINT:2     the user signals launcher a
 //	ending a 58s             launcher a hears that the job's time ends then
 //	wstop a.0 SIGUSR1:10     a rank was signaled itself
+//	absent x TEXT            launcher x, which may be a stranger, does not take part
 //	stopfrom x SIGINT:2 E    launcher x, which may be a stranger, asks in epoch E for a stop
 //	lost b [killed]          the coordinator hears that b is dead
 //	orphan b [killed]        b hears that the coordinator is dead
@@ -44,6 +45,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	flight a                 somebody asks launcher a what the ranks did last
 //	vital a.0 quiet=5s idle=5s in=3+ met=2 [halted] [stopped] [disk]   local rank 0 of node a is quiet; it has ended
 //	                         3 collectives and is in the next, and 2 exchanges
+//	awaits                   does the coordinator await others, to tell them of the end?
 //	expire coord|a TIMER EPOCH [FLIGHT]
 //
 // What nodes run is train, or run=train:8,train:9:b2 of new: train --batch 8, and
@@ -147,7 +149,7 @@ func (s *sim) do(f []string) error {
 	if len(args) > 0 && f[0] != "expire" && f[0] != "start" && f[0] != "lost" {
 		name, l, _ := strings.Cut(args[0], ".")
 		who = name
-		if f[0] != "stopfrom" {
+		if f[0] != "stopfrom" && f[0] != "absent" {
 			node = s.node(name)
 		}
 		local, _ = strconv.Atoi(l)
@@ -222,6 +224,10 @@ func (s *sim) do(f []string) error {
 		name, n := signal(args[1])
 		epoch, _ := strconv.Atoi(args[2])
 		s.apply("coord", s.coord.Receive(who, Message{Kind: KindStop, Epoch: epoch, Text: name, Code: n}))
+	case "absent":
+		s.apply("coord", s.coord.Receive(who, Message{Kind: KindAbsent, Text: rest()}))
+	case "awaits":
+		s.log = append(s.log, fmt.Sprint("coord awaits others: ", s.coord.AwaitsOthers()))
 	case "orphan":
 		s.apply(who, node.Lost(losses[rest()]))
 	case "alone":
