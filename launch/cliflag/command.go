@@ -77,7 +77,8 @@ func (e shown) Unwrap() error { return e.error }
 // Show shows err as Exit would, before the program has ended. What it returns is err for
 // everybody but Exit, which leaves it out.
 func Show(program string, err error, w io.Writer) error {
-	show(program, err, w, false)
+	_, usage := errors.AsType[*UsageError](err)
+	show(program, err, w, usage)
 	return shown{err}
 }
 

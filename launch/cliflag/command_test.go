@@ -58,6 +58,10 @@ func TestShow(t *testing.T) {
 	if err := Show("prog", failure, &b); !errors.Is(err, failure) || err.Error() != failure.Error() || b.String() != "prog: no; luck\n" {
 		t.Errorf("shown as %q, became %v", b.String(), err)
 	}
+	b.Reset()
+	if err := Show("prog", Usage("no"), &b); Exit("prog", err, &b) != 2 || b.String() != "prog: no (see prog --help)\n" {
+		t.Errorf("a mistake is shown as %q", b.String())
+	}
 }
 
 func TestParse(t *testing.T) {

@@ -119,18 +119,20 @@ func flagSet(r *raw) *pflag.FlagSet {
 func parse(args, environ []string, stdout io.Writer) (options, error) {
 	var r raw
 	fs := flagSet(&r)
-	if err := program.Parse(fs, args, stdout); err != nil {
-		return options{}, err
-	}
-	if r.key != "" {
-		return options{}, cliflag.Usage("--key: whoever may list this machine's processes would read the secret: put it into a file that is yours alone (--key-file), or into EBTRAIN_KEY")
-	}
+	err := program.Parse(fs, args, stdout)
 	o := launcher.Defaults("ddplaunch")
 	o.MaxRestarts, o.RunID, o.Verbose, o.Network, o.KeyFile = r.maxRestarts, r.runID, r.verbose, r.network, r.keyFile
+	o.Endpoint, o.Apart = r.endpoint, told(r) || inRank(environ)
+	if err != nil {
+		return o, err
+	}
+	if r.key != "" {
+		return o, cliflag.Usage("--key: whoever may list this machine's processes would read the secret: put it into a file that is yours alone (--key-file), or into EBTRAIN_KEY")
+	}
 	r.environ = environ
-	for _, step := range []func(*options, raw, *pflag.FlagSet) error{parseNodes, parseBinding, parsePorts, parseWaits, parseOutput, parseSignals, parseProgram} {
+	for _, step := range []func(*options, raw, *pflag.FlagSet) error{parsePorts, parseNodes, parseBinding, parseWaits, parseOutput, parseSignals, parseProgram} {
 		if err := step(&o, r, fs); err != nil {
-			return options{}, err
+			return o, err
 		}
 	}
 	return o, nil

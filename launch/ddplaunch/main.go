@@ -28,7 +28,8 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr *outlet.Writer) error {
 	o, err := parse(args, os.Environ(), stdout)
 	if _, mistake := errors.AsType[*cliflag.UsageError](err); mistake {
-		launcher.Absent(ctx, os.Environ(), err)
+		err = cliflag.Show("ddplaunch", err, stderr) // others may be long in coming
+		launcher.Absent(ctx, o, os.Environ(), err)
 	}
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func parseNodes(o *options, r raw, fs *pflag.FlagSet) error {
 	if r.join != "" && r.endpoint != "" {
 		return cliflag.Usage("--join and --rdzv-endpoint are the same address: give one of them")
 	}
-	if r.join == "" && r.nodeRank == "" && !r.standalone {
+	if !told(r) {
 		if placed, err := placeInStep(o, r, fs.Changed("nnodes")); placed || err != nil {
 			return err
 		}
@@ -72,6 +72,12 @@ func starter(s env.Step) (by, oneEach string) {
 	return "srun", fmt.Sprintf("srun --nodes=%d --ntasks=%[1]d", s.Nodes)
 }
 
+// told says that the user has told this launcher's place: it is none of a step's.
+func told(r raw) bool { return r.join != "" || r.nodeRank != "" || r.standalone }
+
+// inRank says that a rank of another launcher has started this one.
+func inRank(environ []string) bool { return variable.Get(environ, env.GroupVar) != "" }
+
 // placeInStep makes this launcher one of those that srun, mpirun or mpiexec has started,
 // one on each node of the step; false if it has started no others.
 func placeInStep(o *options, r raw, nodesTold bool) (bool, error) {
@@ -84,7 +90,7 @@ func placeInStep(o *options, r raw, nodesTold bool) (bool, error) {
 		return false, cliflag.Usage("the job has %d nodes, but ddplaunch was not started by srun and would use this one alone: start it with srun, or give --standalone", n)
 	case !in || step.Tasks == 1:
 		return false, nil
-	case variable.Get(r.environ, env.GroupVar) != "": // the step's tasks are the launchers around it
+	case inRank(r.environ): // the step's tasks are the launchers around it
 		return false, cliflag.Usage("this ddplaunch was started by a rank of a job that %s has started: leave one of the two launchers out, or give --standalone for a job of its own on this node", by)
 	case step.Shared():
 		return false, cliflag.Usage("%s has started several ddplaunch on one node: want one on each (%s), or no ddplaunch and one task for each rank (%s train ...)", by, oneEach, by)

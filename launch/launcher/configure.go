@@ -43,6 +43,10 @@ const strangerWait = 5 * time.Second
 // of gigabytes, pinned for a GPU, take it many seconds.
 const goneWait = 30 * time.Second
 
+// remindAfter is how long others are waited for until it is said who is missing; then it is at
+// twice the time.
+const remindAfter = 10 * time.Second
+
 // joinWindow is how long an elastic job that has enough nodes waits for more:
 // one that comes later costs a checkpoint and a new start of all ranks.
 const joinWindow = 2 * time.Second
@@ -53,9 +57,9 @@ const joinWindow = 2 * time.Second
 func configure(ctx context.Context, o Options, environ []string, stdout, stderr *outlet.Writer) (supervise.Config, error) {
 	cfg, err := prepare(o, environ, stdout, stderr)
 	switch {
-	case err != nil && o.Step.Store:
-		Absent(ctx, environ, err)
 	case err != nil:
+		err = cliflag.Show(o.Name, err, stderr) // others may be long in coming
+		Absent(ctx, o, environ, err)
 	case o.Nodes == 1:
 		cfg.Node.Key = randomKey()
 	default:
@@ -92,6 +96,9 @@ func prepare(o Options, environ []string, stdout, stderr *outlet.Writer) (superv
 	if err != nil {
 		return supervise.Config{}, err
 	}
+	if _, err := o.networkAddr(); err != nil { // before others wait for this launcher
+		return supervise.Config{}, err
+	}
 	cfg := supervise.Config{
 		Name: o.Name, Program: o.Program, Args: o.Args, Environ: environ,
 		Local: o.Local, Locals: o.Locals, RunID: o.RunID, MaxRestarts: o.MaxRestarts,
@@ -123,7 +130,7 @@ func prepare(o Options, environ []string, stdout, stderr *outlet.Writer) (superv
 	if o.NodeRank == 0 {
 		cfg.Coordinator = &rendezvous.CoordinatorConfig{
 			Nodes: o.Nodes, Least: o.fewest(), Window: joinWindow, MaxRestarts: o.MaxRestarts, Job: jobName(cfg.RunID), Self: cfg.Node.Info.Name, Run: cfg.Node.Run,
-			JoinWait: o.JoinWait, AckWait: ackWait, Settle: 50 * time.Millisecond,
+			JoinWait: o.JoinWait, Remind: remindAfter, AckWait: ackWait, Settle: 50 * time.Millisecond,
 			Grace: o.Grace, StuckAfter: o.StuckAfter, Together: o.Step.Source != "",
 		}
 		if len(o.Hosts) == o.Nodes { // else the launchers are some of them, nobody knows which

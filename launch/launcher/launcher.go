@@ -49,6 +49,7 @@ type Options struct {
 	// Step is the one that all launchers are tasks of, whose store of keys and values
 	// tells address and secret, if it has one; zero if a user has started each.
 	Step  env.Step
+	Apart bool     // it is none of a step's, though it may be in one: the user has told its place
 	Host  string   // what who started the step calls this node; "" for its own name
 	Hosts []string // of all launchers, if known; only for messages
 	// Local and Locals are the place of this launcher's first rank among all of

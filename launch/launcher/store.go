@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"ebtrain/launch/env"
 	"ebtrain/launch/pmi"
 )
 
@@ -71,8 +70,8 @@ type store struct {
 }
 
 // openStore opens the store of this launcher's step; all tasks must come to it
-// within o.JoinWait.
-func openStore(ctx context.Context, o Options, environ []string) (*store, error) {
+// within o.JoinWait. While they do not, say tells of it.
+func openStore(ctx context.Context, o Options, environ []string, say func(string)) (*store, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, o.JoinWait, fmt.Errorf("not all %d tasks of the step have come within %v", o.Nodes, o.JoinWait))
 	c, err := pmi.Open(ctx, environ)
 	if err == nil && (c.Rank != o.NodeRank || c.Size != o.Nodes) {
@@ -82,7 +81,25 @@ func openStore(ctx context.Context, o Options, environ []string) (*store, error)
 		stop()
 		return nil, err
 	}
+	if o.NodeRank <= 1 { // two suffice, one of which may be who is missing otherwise
+		go remind(ctx, remindAfter, func(waited time.Duration) {
+			say(fmt.Sprintf("not all %d tasks of the step have come to its store within %v; waiting for up to %v", o.Nodes, waited, o.JoinWait))
+		})
+	}
 	return &store{c, stop}, nil
+}
+
+// remind calls say after a time, with it, and again at twice that, until ctx ends.
+func remind(ctx context.Context, after time.Duration, say func(waited time.Duration)) {
+	for waited := time.Duration(0); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(after, waited)):
+			waited = max(after, 2*waited)
+			say(waited)
+		}
+	}
 }
 
 // publish is node 0's part.
@@ -123,29 +140,4 @@ func (s *store) learn() (card, error) {
 		err = fmt.Errorf("node 0 did not come to listen: %s", c.failure)
 	}
 	return c, err
-}
-
-// absentWait is how long a task that does not take part waits for the others to come to hear it.
-const absentWait = 30 * time.Second
-
-// Absent tells the other tasks of the step, which would wait for this one, that it does not take
-// part, and why. It does nothing outside of a step that has a store, and must not be called once
-// the store was opened.
-func Absent(ctx context.Context, environ []string, why error) {
-	step, in, err := env.FindStep(environ)
-	if err != nil || !in || !step.Store || step.Tasks == 1 {
-		return
-	}
-	ctx, stop := context.WithTimeout(ctx, absentWait)
-	defer stop()
-	client, err := pmi.Open(ctx, environ)
-	if err != nil {
-		return // it has no way to say it
-	}
-	on := ""
-	if step.Host != "" {
-		on = " (" + step.Host + ")"
-	}
-	_ = client.Put(absentKey, storable(fmt.Sprintf("task %d%s of the step does not take part: %v", step.Task, on, why))) // another may have put its own
-	_ = errors.Join(client.Fence(), client.Close())                                                                      // who does not come does not hear it
 }

@@ -2,19 +2,20 @@ package launcher
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"ebtrain/launch/env"
 )
 
 // manager is srun or mpiexec as the only task sees it whose environment it returns: every fence
@@ -71,42 +72,12 @@ func answer(conn net.Conn, task int, has map[string]string, requests chan<- stri
 	}
 }
 
-// A task that does not take part says so to those that wait for it, and leaves.
-func TestAbsent(t *testing.T) {
-	environ, asked := manager(t, 1, nil)
-	Absent(t.Context(), environ, errors.New("program x does not exist; look"))
-	var all []string
-	for request := range asked {
-		all = append(all, request)
-	}
-	said := strings.Join(all, "\n")
-	for _, want := range []string{"key=ebtrain-absent;value=task 1 (n1) of the step does not take part: program x does not exist, look;", "cmd=kvs-fence;", "cmd=finalize;"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("want %q in %q", want, said)
-		}
-	}
-	Absent(t.Context(), nil, errors.New("it is in no step"))
-}
-
-// A launcher that cannot begin does so, too.
-func TestUnpreparedIsAbsent(t *testing.T) {
-	environ, asked := manager(t, 1, nil)
-	_, err := configure(t.Context(), Options{KeyFile: "/nonexistent/key", Nodes: 2, NodeRank: 1, Step: env.Step{Store: true}}, environ, nil, nil)
-	var said strings.Builder
-	for request := range asked {
-		said.WriteString(request)
-	}
-	if want := "does not take part: --key-file /nonexistent/key: "; err == nil || !strings.Contains(said.String(), want) {
-		t.Errorf("want %q in %q, and an error, got %v", want, &said, err)
-	}
-}
-
 // Who hears in the store that another does not take part neither waits for it nor for node 0.
 func TestAbsentIsHeard(t *testing.T) {
 	const says = "task 1 (n1) of the step does not take part: it has no GPU"
 	for task := range 2 {
 		environ, _ := manager(t, task, map[string]string{absentKey: says, storeKey: "at 10.9.0.1:7 "})
-		s, err := openStore(t.Context(), Options{NodeRank: task, Nodes: 2, JoinWait: time.Minute}, environ)
+		s, err := openStore(t.Context(), Options{NodeRank: task, Nodes: 2, JoinWait: time.Minute}, environ, quiet)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,11 +91,32 @@ func TestAbsentIsHeard(t *testing.T) {
 		}
 	}
 	environ, _ := manager(t, 1, map[string]string{storeKey: "at 10.9.0.1:7 "})
-	s, err := openStore(t.Context(), Options{NodeRank: 1, Nodes: 2, JoinWait: time.Minute}, environ)
+	s, err := openStore(t.Context(), Options{NodeRank: 1, Nodes: 2, JoinWait: time.Minute}, environ, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c, err := s.learn(); err != nil || c.endpoint != "10.9.0.1:7" {
 		t.Errorf("where all take part: %+v, %v", c, err)
 	}
+}
+
+func quiet(string) {}
+
+// While not all tasks come to the store it is said so, less and less often.
+func TestRemind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), 70*time.Second)
+		defer stop()
+		var said []time.Duration
+		begun := time.Now()
+		remind(ctx, 10*time.Second, func(waited time.Duration) {
+			if since := time.Since(begun); since != waited {
+				t.Errorf("after %v it says %v", since, waited)
+			}
+			said = append(said, waited)
+		})
+		if want := []time.Duration{10 * time.Second, 20 * time.Second, 40 * time.Second}; !slices.Equal(said, want) {
+			t.Errorf("said after %v, want %v", said, want)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package launcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func openMember(ctx context.Context, cfg *supervise.Config, o Options) error {
 // openAndPublish is what node 0 of a step with a store does: others get its address
 // and, unless they have it, a key that is made up here. If it fails they learn why.
 func openAndPublish(ctx context.Context, cfg *supervise.Config, o Options, environ []string) error {
-	s, err := openStore(ctx, o, environ)
+	s, err := openStore(ctx, o, environ, func(text string) { cfg.Log.Warn(text) })
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func freely(ctx context.Context, endpoint string) (string, error) {
 
 // learnAndOpen is what the other launchers of such a step do.
 func learnAndOpen(ctx context.Context, cfg *supervise.Config, o Options, environ []string) error {
-	s, err := openStore(ctx, o, environ)
+	s, err := openStore(ctx, o, environ, func(text string) { cfg.Log.Warn(text) })
 	if err != nil {
 		return err
 	}
@@ -113,16 +114,25 @@ func learnAndOpen(ctx context.Context, cfg *supervise.Config, o Options, environ
 // dataAddr finds the address on which this node's ranks listen, and a free port on
 // it for other programs.
 func dataAddr(cfg *supervise.Config, o Options) error {
-	if o.Network != "" {
-		a, err := member.NetworkAddr(o.Network)
-		if err != nil {
-			return cliflag.Usage("--network %w", err)
-		}
-		cfg.Node.Info.Addr = a.String()
+	own, err := o.networkAddr()
+	if err != nil {
+		return err
 	}
-	var err error
+	cfg.Node.Info.Addr = cmp.Or(own, cfg.Node.Info.Addr)
 	cfg.Node.Info.Port, err = freePort(cfg.Node.Info.Addr, o.Ports)
 	return err
+}
+
+// networkAddr is this node's address on the network for the ranks' data, "" if none was named.
+func (o Options) networkAddr() (string, error) {
+	if o.Network == "" {
+		return "", nil
+	}
+	a, err := member.NetworkAddr(o.Network)
+	if err != nil {
+		return "", cliflag.Usage("--network %w", err)
+	}
+	return a.String(), nil
 }
 
 // abandon is err, after which nobody uses cfg's transport.

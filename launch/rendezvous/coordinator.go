@@ -19,6 +19,7 @@ type CoordinatorConfig struct {
 	Hosts       []string      // host names expected, if known; only for messages
 	Together    bool          // one command starts all launchers: nobody comes in the place of one that is refused
 	JoinWait    time.Duration // how long to wait for all nodes to register
+	Remind      time.Duration // how long until it is said who is missing; then at twice the time; 0 is never
 	AckWait     time.Duration // how long to wait for their acknowledgements
 	Settle      time.Duration // how long a reported cause may be replaced by a death
 	Grace       time.Duration // how long ranks may take to stop, to be started again
@@ -60,6 +61,8 @@ type Coordinator struct {
 	stop     string                // signal, once a stop is under way
 	flight   *flight               // what the ranks did last, while it is gathered
 	flights  int                   // so many have been begun
+	together
+	reminder time.Duration // when, since nodes are awaited, it is next said who is missing
 	elasticity
 	out []Effect
 }
@@ -67,6 +70,7 @@ type Coordinator struct {
 // NewCoordinator makes the coordinator of a job.
 func NewCoordinator(cfg CoordinatorConfig) *Coordinator {
 	c := &Coordinator{cfg: cfg, earlier: map[string]int{}, refused: map[string]bool{}}
+	c.came = map[string]bool{}
 	c.reset()
 	return c
 }
@@ -81,7 +85,7 @@ func (c *Coordinator) reset() {
 
 // Start begins the wait for nodes.
 func (c *Coordinator) Start() []Effect {
-	c.timer(TimerJoin, c.cfg.JoinWait)
+	c.expect()
 	return c.flush()
 }
 
@@ -90,6 +94,8 @@ func (c *Coordinator) Receive(from string, m Message) []Effect {
 	switch {
 	case m.Kind == KindFlown:
 		c.flown(from, m)
+	case m.Kind == KindAbsent:
+		c.absent(from, m.Text)
 	case m.Kind == KindRegister && m.Node != nil && m.Command != nil:
 		c.register(from, *m.Node, *m.Command, m.Epoch)
 	case m.Kind == KindStop && m.Epoch <= c.epoch:
@@ -185,11 +191,15 @@ func (c *Coordinator) Expired(t Timer) []Effect {
 		if c.flight != nil && c.flight.number == t.Flight {
 			c.showFlight()
 		}
+	case t.Kind == TimerLate:
+		c.stillLate()
 	case t.Epoch != c.epoch || c.phase == over:
 	case t.Kind == TimerJoin && c.phase == gathering && c.enough():
 		c.assign()
 	case t.Kind == TimerJoin && c.phase == gathering:
-		c.abort(refused(c.missing()))
+		c.abort(refused(c.missing(c.cfg.JoinWait)))
+	case t.Kind == TimerRemind && c.phase == gathering:
+		c.remind()
 	case t.Kind == TimerWindow && c.phase == gathering && c.enough():
 		c.assign()
 	case t.Kind == TimerWindow && c.phase == gathering:

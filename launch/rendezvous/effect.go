@@ -11,6 +11,8 @@ type TimerKind string
 
 const (
 	TimerJoin      TimerKind = "join"      // all nodes must have registered
+	TimerRemind    TimerKind = "remind"    // say who is missing
+	TimerLate      TimerKind = "late"      // who is to hear why the job has ended must have come
 	TimerCommit    TimerKind = "commit"    // this node must have been given its place
 	TimerAck       TimerKind = "ack"       // all nodes must have acknowledged
 	TimerSettle    TimerKind = "settle"    // a better cause may still arrive

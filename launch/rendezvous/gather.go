@@ -6,7 +6,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -15,6 +14,7 @@ import (
 // register takes a registration, which a launcher repeats until it is committed: run is what
 // it would start, epoch is the one that it wants to be in.
 func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) {
+	c.came[from] = true
 	known := c.index(from) >= 0
 	underWay := c.phase == assigning || c.phase == running
 	_, waits := c.late[from] // until it is needed, or the end
@@ -200,85 +200,6 @@ func (c *Coordinator) ack(from string) {
 	c.sendAll(Message{Kind: KindCommit})
 }
 
-func (c *Coordinator) missing() string {
-	have := map[string]int{}
-	var names []string
-	for _, n := range c.nodes {
-		have[short(n.Host)]++
-		names = append(names, n.Host)
-	}
-	var absent []string
-	for _, h := range c.cfg.Hosts {
-		if have[short(h)]--; have[short(h)] < 0 {
-			absent = append(absent, h)
-		}
-	}
-	if len(absent) == 0 {
-		absent = nodeRanges(c.unclaimed())
-	}
-	slices.Sort(names)
-	return fmt.Sprintf("%d of %s nodes joined within %v (%s); missing: %s", len(c.nodes), span(c.cfg.Least, c.cfg.Nodes), c.cfg.JoinWait, strings.Join(counted(names), ", "), strings.Join(absent, ", "))
-}
-
-// unclaimed are the numbers of the nodes that have not come.
-func (c *Coordinator) unclaimed() []int {
-	var free []int
-	for i := 1; i < c.cfg.Nodes; i++ {
-		if c.wanted(i) == "" {
-			free = append(free, i)
-		}
-	}
-	// Nodes that asked for no number fill the gaps from the front.
-	for _, n := range c.nodes {
-		if n.Want < 0 && n.Name != c.cfg.Self && len(free) > 1 {
-			free = free[1:]
-		}
-	}
-	return free
-}
-
-// nodeRanges names nodes, of which neighbours are one entry.
-func nodeRanges(all []int) []string {
-	var out []string
-	for i := 0; i < len(all); {
-		j := i + 1
-		for j < len(all) && all[j] == all[j-1]+1 {
-			j++
-		}
-		if j == i+1 {
-			out = append(out, fmt.Sprintf("node %d", all[i]))
-		} else {
-			out = append(out, fmt.Sprintf("nodes %d-%d", all[i], all[j-1]))
-		}
-		i = j
-	}
-	return out
-}
-
-// counted joins equal neighbours: many launchers may share a host.
-func counted(names []string) []string {
-	var out []string
-	for i := 0; i < len(names); {
-		j := i + 1
-		for j < len(names) && names[j] == names[i] {
-			j++
-		}
-		if j == i+1 {
-			out = append(out, names[i])
-		} else {
-			out = append(out, fmt.Sprintf("%s %d times", names[i], j-i))
-		}
-		i = j
-	}
-	return out
-}
-
-// short is a host's name without its domain: who names hosts may leave it out.
-func short(host string) string {
-	name, _, _ := strings.Cut(host, ".")
-	return name
-}
-
 // wanted is the host of who has asked to be node i, "" if nobody has.
 func (c *Coordinator) wanted(i int) string {
 	for _, n := range c.nodes {
@@ -287,12 +208,6 @@ func (c *Coordinator) wanted(i int) string {
 		}
 	}
 	return ""
-}
-
-// failTogether ends a job for which nobody else comes, as one of its launchers is refused.
-func (c *Coordinator) failTogether(to, host, why string) {
-	c.send(to, refusal(why))
-	c.abort(refused(fmt.Sprintf("node %s was refused: %s", host, why)))
 }
 
 // refuse turns a launcher away, and tells of it once.

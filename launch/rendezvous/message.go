@@ -11,6 +11,7 @@ const (
 	KindAck      Kind = "ack"      // node → coordinator
 	KindCommit   Kind = "commit"   // coordinator → nodes
 	KindRefuse   Kind = "refuse"   // coordinator → node: Cause
+	KindAbsent   Kind = "absent"   // launcher → coordinator: it does not take part; Text says who it is, and why
 	KindWait     Kind = "wait"     // coordinator → node: it is not needed now; Text says why
 	KindShare    Kind = "share"    // rank → node → coordinator: the number of ranks must divide Code
 	KindRegroup  Kind = "regroup"  // coordinator → nodes → ranks, as stop: stop, to be started again; Text. Back from a node: they cannot

@@ -24,6 +24,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //
 //	new nproc=2,1 [restarts=1] [want=-1,1] [hosts=n0,n1]  a coordinator and nodes a, b, …,
 //	    [expect=3] [least=2]  of which so many are expected, or that many suffice,
+//	    [remind=10s]          and who is missing is said after that time,
 //	    [together=yes]        and all of which one command has started
 //	share a.0 8              local rank 0 of node a says that the ranks share 8 parts
 //	start [coord] [a …]      begin; without names the coordinator and all nodes
@@ -36,6 +37,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	interrupt a SIGINT:2     the user signals launcher a
 //	ending a 58s             launcher a hears that the job's time ends then
 //	wstop a.0 SIGUSR1:10     a rank was signaled itself
+//	absent x TEXT            launcher x, which may be a stranger, does not take part
 //	stopfrom x SIGINT:2 E    launcher x, which may be a stranger, asks in epoch E for a stop
 //	lost b [killed]          the coordinator hears that b is dead
 //	orphan b [killed]        b hears that the coordinator is dead
@@ -43,6 +45,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	flight a                 somebody asks launcher a what the ranks did last
 //	vital a.0 quiet=5s idle=5s in=3+ met=2 [halted] [stopped] [disk]   local rank 0 of node a is quiet; it has ended
 //	                         3 collectives and is in the next, and 2 exchanges
+//	awaits                   does the coordinator await others, to tell them of the end?
 //	expire coord|a TIMER EPOCH [FLIGHT]
 //
 // What nodes run is train, or run=train:8,train:9:b2 of new: train --batch 8, and
@@ -129,7 +132,7 @@ func (s *sim) do(f []string) error {
 	opt := map[string]string{}
 	var args []string
 	for i, a := range f[1:] {
-		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "crash", "expect", "run", "stuck", "least", "quiet", "idle", "in", "met", "together"}, k) {
+		if k, v, ok := strings.Cut(a, "="); ok && slices.Contains([]string{"nproc", "restarts", "want", "hosts", "code", "signal", "during", "crash", "expect", "run", "stuck", "least", "quiet", "idle", "in", "met", "together", "remind"}, k) {
 			opt[k] = v
 			if k == "during" {
 				opt[k] = strings.Join(append([]string{v}, f[i+2:]...), " ")
@@ -146,7 +149,7 @@ func (s *sim) do(f []string) error {
 	if len(args) > 0 && f[0] != "expire" && f[0] != "start" && f[0] != "lost" {
 		name, l, _ := strings.Cut(args[0], ".")
 		who = name
-		if f[0] != "stopfrom" {
+		if f[0] != "stopfrom" && f[0] != "absent" {
 			node = s.node(name)
 		}
 		local, _ = strconv.Atoi(l)
@@ -221,6 +224,10 @@ func (s *sim) do(f []string) error {
 		name, n := signal(args[1])
 		epoch, _ := strconv.Atoi(args[2])
 		s.apply("coord", s.coord.Receive(who, Message{Kind: KindStop, Epoch: epoch, Text: name, Code: n}))
+	case "absent":
+		s.apply("coord", s.coord.Receive(who, Message{Kind: KindAbsent, Text: rest()}))
+	case "awaits":
+		s.log = append(s.log, fmt.Sprint("coord awaits others: ", s.coord.AwaitsOthers()))
 	case "orphan":
 		s.apply(who, node.Lost(losses[rest()]))
 	case "alone":
@@ -298,6 +305,7 @@ func (s *sim) create(opt map[string]string) error {
 		Nodes: expect, Least: least, Window: 2 * time.Second, MaxRestarts: restarts, Job: "job", Together: opt["together"] != "", Self: "a", Run: run[0], Hosts: hosts,
 		JoinWait: time.Minute, AckWait: 10 * time.Second, Settle: 50 * time.Millisecond, Grace: 10 * time.Second,
 	})}
+	s.coord.cfg.Remind, _ = time.ParseDuration(opt["remind"])
 	s.coord.cfg.StuckAfter, _ = time.ParseDuration(opt["stuck"])
 	for i, p := range procs {
 		nproc, err := strconv.Atoi(p)

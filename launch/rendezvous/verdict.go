@@ -114,7 +114,7 @@ func (c *Coordinator) formAgain(cause *Cause) {
 	c.await()
 	c.epoch++
 	c.reset()
-	c.timer(TimerJoin, c.cfg.JoinWait)
+	c.expect()
 }
 
 // sendAway sends m to those who are expected from an earlier epoch and have not come for this

@@ -194,7 +194,7 @@ func (a *agent) loop(ctx context.Context) {
 		}
 		if a.finish != nil {
 			a.deliverRest()
-			if a.coord == nil || !a.coord.AwaitsFlight() {
+			if a.coord == nil || !a.coord.AwaitsFlight() && !a.coord.AwaitsOthers() {
 				return
 			}
 		}
@@ -206,6 +206,9 @@ func (a *agent) loop(ctx context.Context) {
 		case s := <-a.cfg.Signals:
 			if n, ok := s.(unix.Signal); ok {
 				a.apply(a.node.Interrupt(unix.SignalName(n), int(n)))
+			}
+			if a.finish != nil && a.coord != nil {
+				a.coord.WaitNoMore()
 			}
 		case now := <-looks.C:
 			a.memory.refresh(now)

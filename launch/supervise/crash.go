@@ -24,6 +24,20 @@ var (
 	crashStack  = regexp.MustCompile(`^(goroutine \d+ .*\[|runtime stack:)`)
 )
 
+// The limits of the system's that end a program of Go's wherever it meets them: its runtime
+// says so, and crashes.
+const (
+	noThread = "it could start no more threads: allow it more (ulimit -u, ulimit -v, or the limit of processes of its container)"
+	noMemory = "the system gave it no more memory: allow it more (ulimit -v, or vm.overcommit_memory)"
+)
+
+// limits are what the runtime says of them in front of its trace.
+var limits = map[string]string{
+	"pthread_create failed: ":                 noThread,
+	"runtime: failed to create new OS thread": noThread,
+	"runtime: out of memory: ":                noMemory,
+}
+
 // crash finds in the lines that a rank writes to standard error the trace with which the
 // Go runtime ends a program:
 //
@@ -41,12 +55,18 @@ type crash struct {
 	head   string // how the trace begins, if it is one
 	signal string // named below it
 	whole  bool   // it is one: a stack follows
+	limit  string // that was met, in words; "" if none was
 }
 
 // line takes the next line of the stream.
 func (c *crash) line(text string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for said, limit := range limits {
+		if strings.Contains(text, said) {
+			c.limit = limit
+		}
+	}
 	begun := c.head != "" && !c.whole
 	m := crashSignal.FindStringSubmatch(text)
 	switch at := crashHead.FindStringIndex(text); {
@@ -75,7 +95,13 @@ func (c *crash) explain(e *rendezvous.Exit) {
 	}
 	if n := unix.SignalNum(name); n != 0 {
 		*e = rendezvous.Exit{Signal: name, SignalNumber: int(n), During: e.During}
+		if c.limit != "" {
+			e.Why = "killed by " + name + ": " + c.limit
+		}
 		return
 	}
 	*e = rendezvous.Exit{Code: exitcode.Failed, Crash: c.head, During: e.During}
+	if c.limit != "" {
+		e.Crash += ": " + c.limit
+	}
 }

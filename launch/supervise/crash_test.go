@@ -40,6 +40,9 @@ func TestCrash(t *testing.T) {
 		"told of, and a usage": {"warning: caught panic: x", usage, usage},
 		"caught":               {"panic: caught" + stack, rendezvous.Exit{Code: 3}, rendezvous.Exit{Code: 3}},
 		"with a core":          {"panic: x" + stack, rendezvous.Exit{Signal: "SIGABRT", SignalNumber: 6}, rendezvous.Exit{Code: 1, Crash: "panic: x"}},
+		"no thread, with cgo":  {"runtime/cgo: pthread_create failed: Resource temporarily unavailable\nSIGABRT: abort\nPC=0x7f m=5 sigcode=18446744073709551610\n\ngoroutine 0 gp=0x5b4e40 m=5 mp=0x5b58a0 [idle]:", usage, rendezvous.Exit{Signal: "SIGABRT", SignalNumber: 6, Why: "killed by SIGABRT: " + noThread, During: "during load"}},
+		"no thread":            {"runtime: failed to create new OS thread (have 2 already; errno=11)\nruntime: may need to increase max user processes (ulimit -u)\nfatal error: newosproc\n\nruntime stack:", usage, words("fatal error: newosproc: " + noThread)},
+		"no memory":            {"runtime: out of memory: cannot allocate 12582912-byte block (20414464 in use)\nfatal error: out of memory" + stack, usage, words("fatal error: out of memory: " + noMemory)},
 		"killed meanwhile":     {"panic: x" + stack, rendezvous.Exit{Signal: "SIGKILL", SignalNumber: 9}, rendezvous.Exit{Signal: "SIGKILL", SignalNumber: 9}},
 	} {
 		t.Run(name, func(t *testing.T) {

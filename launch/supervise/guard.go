@@ -92,7 +92,7 @@ func startGuard(s *spawner) (*guard, error) {
 	_ = r.Close()
 	if err != nil {
 		_ = w.Close()
-		return nil, fmt.Errorf("start the guard: %w", err)
+		return nil, advised(fmt.Errorf("start the guard: %w", err))
 	}
 	return &guard{cmd: cmd, pipe: w}, nil
 }

@@ -1,12 +1,15 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // What a rank has written before its end is carried, also where whoever reads the console
@@ -47,5 +50,18 @@ func TestPeak(t *testing.T) {
 	}
 	if got := (&process{cmd: cmd}).peak(); got < 100<<10 || got > 1<<30 {
 		t.Errorf("a shell had %d bytes", got)
+	}
+}
+
+// What keeps a process from being started for want of a limit of the system's is said with what to do.
+func TestAdvised(t *testing.T) {
+	for err, want := range map[error]string{
+		unix.EAGAIN: "start the guard: resource temporarily unavailable: allow this user, or its container, more processes (ulimit -u)",
+		unix.EMFILE: "start the guard: too many open files: allow ddplaunch more of them (ulimit -n)",
+		unix.ENOENT: "start the guard: no such file or directory",
+	} {
+		if got := advised(fmt.Errorf("start the guard: %w", err)); got.Error() != want || !errors.Is(got, err) {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

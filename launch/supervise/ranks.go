@@ -49,13 +49,13 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 	}
 }
 
-// advised adds to why a rank does not start what can be done about a limit of the system's.
+// advised adds to why a process does not start what can be done about a limit of the system's.
 func advised(err error) error {
 	switch {
 	case errors.Is(err, unix.EMFILE):
 		return fmt.Errorf("%w: allow ddplaunch more of them (ulimit -n)", err)
 	case errors.Is(err, unix.EAGAIN):
-		return fmt.Errorf("%w: allow this user more processes (ulimit -u)", err)
+		return fmt.Errorf("%w: allow this user, or its container, more processes (ulimit -u)", err)
 	}
 	return err
 }

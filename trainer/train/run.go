@@ -186,7 +186,7 @@ func checkShare(o *options, ranks int) error {
 	case batch/ranks%group != 0:
 		return cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s takes samples in groups of %d: want a multiple of %d", batch, ranks, batch/ranks, o.settings.Algo, group, ranks*group)
 	case shards > 0 && shards%ranks != 0:
-		return cliflag.Usage("--deterministic cuts --batch %d into %d virtual shards, which %d ranks cannot share: want a number of ranks that divides %d, or a batch that %d divides", batch, shards, ranks, shards, maxShards)
+		return cliflag.Usage("--deterministic cuts --batch %d into %d virtual shards, which %d ranks cannot share: want a number of ranks that divides %d", batch, shards, ranks, shards)
 	}
 	return nil
 }

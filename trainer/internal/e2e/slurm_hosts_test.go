@@ -35,6 +35,8 @@ func TestSlurmHosts(t *testing.T) {
 		s.sameFiles("four/ckpt", fmt.Sprintf("keyed%d/ckpt", i))
 	}
 
+	c.mistakesWithoutStore()
+
 	// No launcher, and no key of the user's.
 	e := c.srun(append([]string{"-N4", "-n4", "--mpi=pmi2", "bin/train"}, tiny("pmi", "--steps", "4")[1:]...)...).wait()
 	if e.code != 0 || e.stderr != "" {
@@ -63,6 +65,27 @@ func TestSlurmHosts(t *testing.T) {
 	c.machines[0].sh("ip link set port3 up; ip link set dataport3 up")
 	if e := r.wait(); e.code != 1 || !strings.Contains(e.stderr, "node 3 (node3): lost with rank 3: its host is dead or unreachable") {
 		t.Errorf("want exit code 1 and who was cut off, %v", e)
+	}
+	c.slurmGone()
+}
+
+// mistakesWithoutStore are of one task of three, which have a secret and no store: all others hear
+// of it, also who comes later, and nobody waits for the whole --rdzv-timeout.
+func (c *cluster) mistakesWithoutStore() {
+	c.t.Helper()
+	const late = `[ $SLURM_PROCID != 2 ] || sleep 3; `
+	const noProgram = `exec bin/ddplaunch /nonexistent; exec bin/ddplaunch "$@"`
+	const absent = "of the step does not take part: program /nonexistent does not exist"
+	for name, m := range map[string]struct{ script, says string }{
+		"first":          {late + `[ $SLURM_PROCID != 0 ] || ` + noProgram, "task 0 (node0) " + absent},
+		"second":         {late + `[ $SLURM_PROCID != 1 ] || ` + noProgram, "task 1 (node1) " + absent},
+		"one is refused": {late + `[ $SLURM_PROCID != 1 ] || exec bin/ddplaunch "$@" --batch 16; exec bin/ddplaunch "$@"`, `node node1 was refused: of train it has "--batch", node 0 has no argument 17`},
+	} {
+		args := []string{"-N3", "--nodelist=node0,node1,node2", "--export=ALL,EBTRAIN_KEY=a secret of the test; long enough", "sh", "-c", m.script, "sh"}
+		e := c.srun(append(args, tiny("never", "--steps", "2")...)...).wait()
+		if e.code == 0 || strings.Count(e.stderr, m.says) < 2 {
+			c.t.Errorf("%s: want %q from both others, %v", name, m.says, e)
+		}
 	}
 	c.slurmGone()
 }
