@@ -55,6 +55,9 @@ func (s *sheet) arrayRecords(ctx context.Context) iter.Seq2[record, error] {
 				for i := range rec.numbers {
 					rec.numbers[i] = s.kind.number(raw[i*size : (i+1)*size])
 				}
+				if s.labels != nil {
+					rec.label = s.labels[rec.number]
+				}
 				if !yield(rec, nil) {
 					return errStopped
 				}

@@ -140,6 +140,10 @@ func (t *table) standardize(ctx context.Context) (notes []string, err error) {
 	all, x := make([]moments, len(t.columns)), make([]float64, len(t.columns))
 	var bad error
 	n, good := int64(0), int64(0)
+	rows := t.counts["train"]
+	if t.Limit > 0 {
+		rows = min(rows, t.Limit)
+	}
 	for rec, err := range t.rows(ctx, "train") {
 		if err != nil {
 			return nil, err
@@ -148,6 +152,7 @@ func (t *table) standardize(ctx context.Context) (notes []string, err error) {
 			break
 		}
 		n++
+		t.progress("scale", n, rows)
 		if _, err := t.read(rec, x); err != nil {
 			if bad == nil {
 				bad = fmt.Errorf("%s: %w", rec.name(), err)
