@@ -4,9 +4,15 @@
 package dataset
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
 
 	"ebtrain/data"
 	"ebtrain/data/shard"
@@ -27,7 +33,25 @@ func Open(name, split string) (data.Source, error) {
 	if name == "" {
 		return nil, fmt.Errorf("no data set named: give the directory of one, or %q for the built-in pictures", Synth)
 	}
+	if err := mistyped(name); err != nil {
+		return nil, err
+	}
 	return source(shard.Open(name, split))
+}
+
+// mistyped reports a directory that is not there and whose name is, but for at most one
+// letter in three, that of a built-in data set.
+func mistyped(name string) error {
+	if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	kind, _, _ := strings.Cut(name, ":")
+	for _, known := range slices.Sorted(maps.Keys(builtins)) {
+		if levenshtein.ComputeDistance(kind, known) <= (len(kind)+1)/3 {
+			return fmt.Errorf("%s: no such data set: did you mean the built-in %s? others are made with mkshards", name, known)
+		}
+	}
+	return nil
 }
 
 // source keeps a nil pointer from becoming a Source that is not nil.

@@ -62,6 +62,9 @@ func TestOpen(t *testing.T) {
 		{filepath.Join(dir, "train"), "train", 0, 0, "missing: " + filepath.Join(dir, "train") + " is a part of the data set " + dir + ", so name that"},
 		{filepath.Dir(dir), "train", 0, 0, "is not a whole data set; make one with mkshards"},
 		{"", "train", 0, 0, "no data set named"},
+		{"snyth:size=32", "train", 0, 0, "snyth:size=32: no such data set: did you mean the built-in synth? others are made with mkshards"},
+		{"Gauss", "train", 0, 0, "did you mean the built-in gauss?"},
+		{"shards/synth", "train", 0, 0, "shards/synth: no such data set; make it with mkshards"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name+" "+tt.split, func(t *testing.T) {

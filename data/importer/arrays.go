@@ -44,7 +44,7 @@ func Arrays(ctx context.Context, pictures, labels []string, g Geometry) (*Set, e
 			return nil, fmt.Errorf("%s: %s, expected what %s has, %s", path, a.text(), arrays[0].path, arrays[0].text())
 		}
 		if len(labels) > 0 {
-			if a.labels, err = readLabels(ctx, labels[i], a); err != nil {
+			if a.labels, err = readLabels(ctx, labels[i], a.path, a.n); err != nil {
 				return nil, err
 			}
 			classes = max(classes, 1+slices.Max(a.labels))
@@ -117,23 +117,24 @@ func (a *array) lies(h npy, g Geometry) error {
 	return nil
 }
 
-// readLabels reads those of the pictures of a.
-func readLabels(ctx context.Context, path string, a array) (labels []int64, err error) {
+// readLabels reads the classes of the n samples that are in the file called of.
+func readLabels(ctx context.Context, path, of string, n int64) (labels []int64, err error) {
 	var h npy
 	err = withNPY(ctx, path, func(is npy) error {
 		h = is
 		switch flat := len(h.shape) == 1 || len(h.shape) == 2 && h.shape[1] == 1; {
 		case h.width() == 0:
-			return fmt.Errorf("values of the kind %q, expected whole numbers, the class of each picture", h.kind)
-		case !flat || h.shape[0] != a.n:
-			return fmt.Errorf("the shape %s, expected (%d,): %s has so many pictures", h.text(), a.n, a.path)
-		case a.n > mostLabels:
-			return fmt.Errorf("%d labels, expected at most %d", a.n, mostLabels)
+			return fmt.Errorf("values of the kind %q, expected whole numbers, the class of each sample: save numpy.int64(y)", h.kind)
+		case !flat || h.shape[0] != n:
+			return fmt.Errorf("the shape %s, expected (%d,): %s has so many samples", h.text(), n, of)
+		case n > mostLabels:
+			return fmt.Errorf("%d labels, expected at most %d", n, mostLabels)
 		}
 		return nil
 	}, func(values io.Reader) error {
+		labels = make([]int64, 0, n)
 		b := make([]byte, h.width())
-		for i := range a.n {
+		for i := range n {
 			if _, err := io.ReadFull(values, b); err != nil {
 				return fmt.Errorf("label %d: %w", i, short(err))
 			}

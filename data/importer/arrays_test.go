@@ -164,7 +164,7 @@ func TestArraysBad(t *testing.T) {
 		{"more", npyFile("|u1", "(2, 4, 5)", make([]byte, 41)), nil, "169 bytes, expected 168"},
 		{"another size", npyFile("|u1", "(2, 5, 4)", make([]byte, 40)), nil, "pictures of 5×4 and 1 channels, expected what " + good + " has, pictures of 4×5 and 1 channels"},
 		{"labels of floats", nil, npyFile("<f8", "(2,)", make([]byte, 16)), `values of the kind "<f8", expected whole numbers`},
-		{"labels of more", nil, npyFile("|u1", "(3,)", make([]byte, 3)), "the shape (3,), expected (2,): " + good + " has so many pictures"},
+		{"labels of more", nil, npyFile("|u1", "(3,)", make([]byte, 3)), "the shape (3,), expected (2,): " + good + " has so many samples"},
 		{"labels of one each", nil, npyFile("|u1", "(2, 10)", make([]byte, 20)), "the shape (2, 10), expected (2,)"},
 		{"labels below 0", nil, npyFile("|i1", "(2,)", []byte{3, 255}), "label 1 is -1, expected 0 to 65535"},
 		{"labels above", nil, npyFile("<i4", "(2,)", []byte{0, 0, 1, 0, 0, 0, 0, 0}), "label 0 is 65536, expected 0 to 65535"},

@@ -19,6 +19,7 @@ type sheet struct {
 	header bool     // its first row are the names
 	names  []string // of its columns; by their numbers, from 0, without a header
 	kind   npy      // of an array
+	labels []int64  // of the rows of an array, from a file of their own; nil without
 }
 
 // record is a row as it lies in a file. It is valid until the next one.
@@ -27,6 +28,7 @@ type record struct {
 	number  int64     // line from 1, or row of an array from 0
 	fields  []string  // of text
 	numbers []float64 // of an array
+	label   int64     // of an array that has labels
 }
 
 // name is for messages.

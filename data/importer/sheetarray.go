@@ -62,6 +62,9 @@ func (s *sheet) arrayRows(values io.Reader, give func(record) error) error {
 		for i := range rec.numbers {
 			rec.numbers[i] = s.kind.number(raw[i*size : (i+1)*size])
 		}
+		if s.labels != nil {
+			rec.label = s.labels[rec.number]
+		}
 		if err := give(rec); err != nil {
 			return err
 		}

@@ -1,12 +1,10 @@
 package importer
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -31,6 +29,9 @@ type TableOptions struct {
 	// those that do not. Without Columns all do.
 	Columns, LeaveOut []string
 	Label             string // column of the classes; "" for none
+	// Labels are arrays of NumPy's of whole numbers, (N) or (N, 1), the classes of the rows
+	// of each of Files, which are arrays then; nil for none.
+	Labels []string
 	// ValPercent and TestPercent are shares of the rows, picked at random.
 	ValPercent, TestPercent int
 	// Standardize gives each column of the split train the mean 0 and the deviation 1, and
@@ -40,6 +41,9 @@ type TableOptions struct {
 	// nil for none.
 	Like  *data.Schema
 	Limit int64 // of Run: what rows the columns are scaled by; 0 means all
+	// Progress, if not nil, is called after each row that is read before Run reads them: as
+	// they are counted and, then, as columns are scaled by them; total is −1 if unknown.
+	Progress func(phase string, done, total int64)
 }
 
 // Validate says what is wrong, as far as no file says it.
@@ -56,7 +60,14 @@ func (o TableOptions) Validate() error {
 	case o.Like != nil && (o.Columns != nil || o.LeaveOut != nil):
 		return errors.New("--columns and --leave-out are of no use to --like, whose columns are taken: leave them out")
 	}
-	return nil
+	return o.checkLabels()
+}
+
+// progress says that so many rows are read.
+func (o TableOptions) progress(phase string, done, total int64) {
+	if o.Progress != nil {
+		o.Progress(phase, done, total)
+	}
 }
 
 // table is files that have the same columns, as samples.
@@ -119,6 +130,9 @@ func (t *table) open(ctx context.Context) (first sheet, err error) {
 		if err != nil {
 			return first, err
 		}
+		if err := t.readLabels(ctx, i, &s); err != nil {
+			return first, err
+		}
 		if i == 0 {
 			first = s
 		}
@@ -161,65 +175,6 @@ func listed(names []string) string {
 		text += ", …"
 	}
 	return fmt.Sprintf("%s (%d)", readable(text), len(names))
-}
-
-// survey counts the rows of all files, and gives the names of the classes.
-func (t *table) survey(ctx context.Context) (classes []string, err error) {
-	seen := map[string]bool{}
-	for _, split := range []string{"train", "val", "test"} {
-		for rec, err := range t.records(ctx, split) {
-			if err != nil {
-				return nil, err
-			}
-			t.counts[split]++
-			if err := t.note(rec, seen); err != nil {
-				return nil, err
-			}
-		}
-	}
-	switch {
-	case t.label < 0:
-	case t.Like != nil:
-		classes = t.Like.Classes
-	default:
-		classes = slices.SortedFunc(maps.Keys(seen), byNumber)
-	}
-	t.classes = map[string]int64{}
-	for i, c := range classes {
-		t.classes[c] = int64(i)
-	}
-	return classes, nil
-}
-
-// note adds the class of a row to those that were seen, where rows say which there are. What
-// is wrong with a row is said when it is read again, in its turn.
-func (t *table) note(rec record, seen map[string]bool) error {
-	if t.label < 0 || t.Like != nil || rec.width() != t.fields {
-		return nil
-	}
-	class, err := rec.class(t.label, t.Label)
-	if err != nil {
-		return nil //nolint:nilerr // said in its turn
-	}
-	if seen[class] = true; len(seen) > mostClasses {
-		return fmt.Errorf("%s: more than %d classes in column %q, expected few: is it one of numbers?", rec.name(), mostClasses, t.Label)
-	}
-	return nil
-}
-
-// byNumber orders numbers as such, and before other words.
-func byNumber(a, b string) int {
-	x, errX := strconv.ParseFloat(a, 64)
-	y, errY := strconv.ParseFloat(b, 64)
-	switch {
-	case errX == nil && errY == nil:
-		return cmp.Or(cmp.Compare(x, y), strings.Compare(a, b))
-	case errX == nil:
-		return -1
-	case errY == nil:
-		return 1
-	}
-	return strings.Compare(a, b)
 }
 
 // items are the samples of a split.
@@ -266,13 +221,13 @@ func (t *table) read(rec record, x []float64) (label int64, err error) {
 			return -1, err
 		}
 	}
-	if t.label < 0 {
+	if !t.classed() {
 		return -1, nil
 	}
-	class, err := rec.class(t.label, t.Label)
+	class, err := t.class(rec)
 	label, known := t.classes[class]
 	if err == nil && !known {
-		err = fmt.Errorf("column %q is the class %q, which is none of those that are known", t.Label, class)
+		err = t.unknownClass(class)
 	}
 	return label, err
 }
@@ -285,6 +240,9 @@ func (t *table) preprocessing() shard.Preprocessing {
 	}
 	if t.label >= 0 {
 		p["classes"] = t.Label
+	}
+	if len(t.Labels) > 0 {
+		p["classes"] = "given"
 	}
 	for _, s := range t.shares() {
 		if s.percent > 0 {

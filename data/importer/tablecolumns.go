@@ -115,5 +115,8 @@ func (t *table) found(s sheet) string {
 	if t.label >= 0 {
 		text += fmt.Sprintf(", classes %s", readable(t.Label))
 	}
+	if len(t.Labels) > 0 {
+		text += fmt.Sprintf(", classes those of %s", t.Labels[0])
+	}
 	return text
 }

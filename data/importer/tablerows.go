@@ -178,6 +178,10 @@ func (t *table) columnMoments(ctx context.Context) ([]moments, error) {
 	all, x := make([]moments, len(t.columns)), make([]float64, len(t.columns))
 	var bad error // of the first bad row
 	n, good := int64(0), int64(0)
+	rows := t.counts["train"]
+	if t.Limit > 0 {
+		rows = min(rows, t.Limit)
+	}
 	for rec, err := range t.rows(ctx, "train") {
 		if err != nil {
 			return nil, err
@@ -186,6 +190,7 @@ func (t *table) columnMoments(ctx context.Context) ([]moments, error) {
 			break
 		}
 		n++
+		t.progress("scale", n, rows)
 		if _, err := t.read(rec, x); err != nil {
 			if bad == nil {
 				bad = fmt.Errorf("%s: %w", rec.name(), err)

@@ -22,6 +22,16 @@ type TextFiles struct {
 	Val, Test string
 	Limit     int64 // look at the first lines of each split only, for its words too; 0 means all
 	Buckets   int   // lengths of batches at most
+	// Progress, if not nil, is called after each line that is read before Run reads them: as
+	// they are counted and, then, for their words; total is −1 if unknown.
+	Progress func(phase string, done, total int64)
+}
+
+// progress says that so many lines are read.
+func (f TextFiles) progress(phase string, done, total int64) {
+	if f.Progress != nil {
+		f.Progress(phase, done, total)
+	}
 }
 
 // Validate says what is wrong, as far as no file says it.
@@ -57,7 +67,7 @@ func Text(ctx context.Context, f TextFiles, w Words) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen, err := w.survey(ctx, parts)
+	seen, err := w.survey(ctx, parts, f.progress)
 	if err != nil {
 		return nil, err
 	}
@@ -91,14 +101,20 @@ type sentences struct {
 	longest int            // of any split
 }
 
-// survey reads all parts.
-func (w Words) survey(ctx context.Context, parts []part) (sentences, error) {
+// survey reads all parts, and tells of each line.
+func (w Words) survey(ctx context.Context, parts []part, progress func(phase string, done, total int64)) (sentences, error) {
 	seen := sentences{counts: map[string]int{}}
+	done, total := int64(0), int64(0)
+	for _, p := range parts {
+		total += p.count()
+	}
 	for _, p := range parts {
 		for l, err := range p.lines(ctx) {
 			if err != nil {
 				return seen, err
 			}
+			done++
+			progress("words", done, total)
 			words, err := w.split(l)
 			if err != nil { // said when it is read again, in its turn
 				continue
@@ -161,7 +177,7 @@ func (f TextFiles) parts(ctx context.Context) ([]part, error) {
 	if len(f.Src) == 0 {
 		return nil, errors.New("no file of sentences for training")
 	}
-	total, err := countLines(ctx, f.Src)
+	total, err := f.countLines(ctx, "count", f.Src)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +230,7 @@ func (f TextFiles) part(ctx context.Context, name, what string, end int) (part, 
 	n, err := strconv.Atoi(what)
 	if err != nil {
 		files := []string{what}
-		n, err := countLines(ctx, files)
+		n, err := f.countLines(ctx, "count "+name, files)
 		if err == nil && n == 0 {
 			err = fmt.Errorf("%s: empty, expected a sentence a line", what)
 		}
@@ -229,12 +245,13 @@ func (f TextFiles) part(ctx context.Context, name, what string, end int) (part, 
 	return part{name, nil, end - n, end}, nil
 }
 
-func countLines(ctx context.Context, files []string) (n int, err error) {
+func (f TextFiles) countLines(ctx context.Context, phase string, files []string) (n int, err error) {
 	for _, err := range lines(ctx, files) {
 		if err != nil {
 			return n, err
 		}
 		n++
+		f.progress(phase, int64(n), -1)
 	}
 	return n, nil
 }

@@ -50,7 +50,8 @@ type settings struct {
 	points      points
 	text        text
 	table       table
-	geometry    importer.Geometry // of crop, size and channels
+	geometry    importer.Geometry                     // of crop, size and channels
+	progress    func(phase string, done, total int64) // of what is read before run
 	run         importer.Options
 }
 

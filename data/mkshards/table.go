@@ -40,9 +40,12 @@ func (t *table) flags(fs *pflag.FlagSet) {
 // options are those of the importer.
 func (t *table) options(s *settings, standardizes bool) (o importer.TableOptions, err error) {
 	o = t.TableOptions
-	o.TestPercent, o.Limit = s.testPercent, s.run.Limit
+	o.TestPercent, o.Limit, o.Progress = s.testPercent, s.run.Limit, s.progress
 	for _, src := range s.src {
 		o.Files = append(o.Files, files(src)...)
+	}
+	for _, labels := range s.labels {
+		o.Labels = append(o.Labels, files(labels)...)
 	}
 	switch name, n := utf8.DecodeRuneInString(t.delimiter); {
 	case t.delimiter == "tab" || t.delimiter == `\t`:
@@ -70,7 +73,7 @@ func (t *table) options(s *settings, standardizes bool) (o importer.TableOptions
 	return o, cliflag.AsUsage(o.Validate())
 }
 
-// files are those that --src names: one, or several with commas between.
+// files are those that --src or --labels names: one, or several with commas between.
 func files(src string) []string {
 	if _, err := os.Stat(src); err == nil {
 		return []string{src}
@@ -85,6 +88,7 @@ func tables() command {
 		name: tableName, flags: []string{"src", "test-percent"}, need: []string{"src", "out"},
 		own: func(s *settings, fs *pflag.FlagSet) {
 			s.table.flags(fs)
+			fs.StringArrayVar(&s.labels, "labels", nil, "the classes of the rows of an array: a .npy file of whole numbers from 0, one for each --src, in the same order")
 			standardizes = func() bool { return fs.Changed("standardize") }
 		},
 		text: `mkshards table writes vectors of your own: the rows of a table, of numbers, are
@@ -92,10 +96,12 @@ samples of 1×1×d values, F32. A table is text, as .csv and .tsv files are, als
 compressed by gzip or zstd, or an array of NumPy's of shape (N, d), a .npy file.
 --src may be given several times, or names files with commas between; one with
 the word test or val in its name is that split, all others train. --test-percent
-and --val-percent take shares of train instead.
+and --val-percent take shares of train instead. Classes are a column, which
+--label-column names, or, beside .npy files, --labels, an array for each.
 
   mkshards table --src measured.csv --label-column species --test-percent 10 \
       --out shards/mine
+  mkshards table --src x.npy --labels y.npy --test-percent 10 --out shards/mine
 
 Columns are standardised unless --standardize=false is said, and sample writes
 values as the table has them. A column that has one value only becomes 0, which

@@ -40,6 +40,8 @@ func TestTable(t *testing.T) {
 		"--like: " + in + "/none: no such data set":                             {"--like", filepath.Join(in, "none")},
 		"--val-percent 5 and --test-percent 90, expected 0 or more, and 90 at ": {"--val-percent", "5", "--test-percent", "90"},
 		"table: unexpected \"b.csv\"; every setting has a name":                 {"b.csv"},
+		a + ": text, expected an array of NumPy's beside --labels":              {"--labels", b},
+		"--labels and --label-column both say the classes":                      {"--labels", b, "--label-column", "kind"},
 	} {
 		if _, _, _, err := try(t, append([]string{"table", "--src", a, "--out", filepath.Join(in, "other")}, args...)...); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: error %v, want %q", args, err, want)

@@ -72,7 +72,7 @@ stops the import, which names it; --on-bad skip leaves it out.
   mkshards text --src sentences.txt --val 500 --test 500 --out shards/snli`,
 		open: func(ctx context.Context, s *settings) (*importer.Set, error) {
 			t := s.text
-			files := importer.TextFiles{Src: s.src, Val: t.val, Test: t.test, Limit: s.run.Limit, Buckets: t.buckets}
+			files := importer.TextFiles{Src: s.src, Val: t.val, Test: t.test, Limit: s.run.Limit, Buckets: t.buckets, Progress: s.progress}
 			if err := cmp.Or(t.words.Validate(), files.Validate()); err != nil {
 				return nil, cliflag.Usage("text: %w", err)
 			}

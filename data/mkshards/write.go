@@ -97,7 +97,11 @@ func removeSoon(dir string) error {
 
 // convert opens the originals and writes the data set.
 func (c command) convert(ctx context.Context, s *settings, stderr io.Writer) (x *shard.Index, err error) {
+	m := progressbar.NewPhases(stderr)
+	defer m.End()
+	s.progress = func(phase string, done, total int64) { m.Progress(phase, c.unit(), done, total) }
 	set, err := c.open(ctx, s)
+	m.End()
 	if err != nil {
 		return nil, err
 	}
@@ -107,9 +111,7 @@ func (c command) convert(ctx context.Context, s *settings, stderr io.Writer) (x 
 			return nil, err
 		}
 	}
-	m := progressbar.NewPhases(stderr)
-	defer m.End()
-	s.run.Progress = func(split string, done, total int64) { m.Progress(split, c.unit(), done, total) }
+	s.run.Progress = s.progress
 	skipped := 0
 	s.run.Bad = func(b shard.Skipped) {
 		if skipped++; skipped <= maxNamed {

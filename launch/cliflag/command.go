@@ -46,6 +46,18 @@ func Within(part string, err error) error {
 	return within{err, part}
 }
 
+// listed is an error about a word, of which what there is is shown elsewhere than by --help.
+type listed struct {
+	error
+	by string
+}
+
+func (e listed) Unwrap() error { return e.error }
+
+// Listed is err, and if that is a mistake on the command line, the words that there are is
+// what the program shows by the arguments by, as "--preset help" or "list".
+func Listed(by string, err error) error { return listed{err, by} }
+
 // Exit is the exit code of a program that ended with err, which is shown on w
 // as one line that begins with the program's name; a mistake on the command line
 // is followed by where help is. What Show has shown is not shown again.
@@ -88,13 +100,21 @@ func show(program string, err error, w io.Writer, usage bool) {
 		text += ": allow this program more of them (ulimit -n)"
 	}
 	if usage {
-		where := program
-		if e, ok := errors.AsType[within](err); ok {
-			where += " " + e.part
-		}
-		text += fmt.Sprintf(" (see %s --help)", where)
+		text += fmt.Sprintf(" (see %s %s)", program, help(err))
 	}
 	_, _ = fmt.Fprintf(w, "%s: %s\n", program, text) // there is nowhere else to say it
+}
+
+// help is what a program is to be given to show what may be said in place of what err, a
+// mistake on the command line, is about.
+func help(err error) string {
+	if e, ok := errors.AsType[listed](err); ok {
+		return e.by
+	}
+	if e, ok := errors.AsType[within](err); ok {
+		return e.part + " --help"
+	}
+	return "--help"
 }
 
 // notShown is err without what Show has shown of it, nil if that is all.

@@ -3,6 +3,7 @@ package cliflag
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,8 +17,15 @@ type UnknownFlagError struct {
 	Nearest []string // flags that may have been meant, with dashes
 }
 
+// ofLauncher are flags of ddplaunch that a program has not, so that they stand behind its name
+// by mistake.
+var ofLauncher = []string{"nproc", "nproc-per-node", "nnodes", "node-rank", "rdzv-endpoint", "join", "key-file", "max-restarts", "log-dir"}
+
 func (e *UnknownFlagError) Error() string {
 	text := "unknown flag " + e.Dashes + e.Name
+	if slices.Contains(ofLauncher, strings.ReplaceAll(e.Name, "_", "-")) {
+		return text + ": it is one of ddplaunch, and stands before the program, as in ddplaunch -nproc 2 train"
+	}
 	if len(e.Nearest) > 0 {
 		text += ": did you mean " + strings.Join(e.Nearest, " or ") + "?"
 	}

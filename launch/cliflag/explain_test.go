@@ -20,6 +20,8 @@ func TestExplain(t *testing.T) {
 		{[]string{"-hope=3"}, "unknown flag -hope"},
 		{[]string{"-seid", "3"}, "unknown flag -seid: did you mean --seed?"},
 		{[]string{"--coutn", "3"}, "unknown flag --coutn: did you mean --count?"},
+		{[]string{"-nproc", "2"}, "unknown flag -nproc: it is one of ddplaunch, and stands before the program, as in ddplaunch -nproc 2 train"},
+		{[]string{"--rdzv_endpoint=a"}, "unknown flag --rdzv_endpoint: it is one of ddplaunch, and stands before the program, as in ddplaunch -nproc 2 train"},
 		{[]string{"--count", "x"}, `--count "x": want a whole number`},
 		{[]string{"--count", "99999999999999999999"}, `--count "99999999999999999999": want a whole number, and this is beyond what a program can count with`},
 		{[]string{"--rate", "1e400"}, `--rate "1e400": want a number, and this is beyond what a program can count with`},

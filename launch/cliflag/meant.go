@@ -11,10 +11,20 @@ import (
 // OneOf is how a sentence about a word ends that is none of words: with those that were
 // most likely meant or, where none is near, with all of them.
 func OneOf(word string, words []string) string {
-	if meant := nearest(word, words); meant != nil {
-		return "did you mean " + strings.Join(meant, " or ") + "?"
+	if meant := Meant(word, words); meant != "" {
+		return meant
 	}
 	return "want one of " + strings.Join(words, ", ")
+}
+
+// Meant is the end of a sentence about a word that is none of words, with those that were
+// most likely meant; "" where none is near.
+func Meant(word string, words []string) string {
+	meant := nearest(word, words)
+	if meant == nil {
+		return ""
+	}
+	return "did you mean " + strings.Join(meant, " or ") + "?"
 }
 
 // nearest are those of words that are the fewest letters put in, left out or changed from

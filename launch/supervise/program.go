@@ -6,6 +6,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"ebtrain/launch/cliflag"
 )
 
 // LookProgram finds the program to run: a name with a slash is a path; another
@@ -25,7 +27,25 @@ func LookProgram(name, dir, path string) (string, error) {
 			return p, nil
 		}
 	}
-	return "", fmt.Errorf("program %q is neither in %s, beside ddplaunch, nor on PATH: build it, or give its path", name, dir)
+	advice := "build it, or give its path"
+	if meant := cliflag.Meant(name, programsIn(dir)); meant != "" {
+		advice = meant
+	}
+	return "", fmt.Errorf("program %q is neither in %s, beside ddplaunch, nor on PATH: %s", name, dir, advice)
+}
+
+// programsIn are the names of what may be run in dir.
+func programsIn(dir string) (names []string) {
+	all, err := os.ReadDir(dir)
+	if err != nil { // then none is near
+		return nil
+	}
+	for _, e := range all {
+		if executable(dir+"/"+e.Name()) == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 func executable(path string) error {

@@ -96,7 +96,16 @@ func (n Names) Begin() (Start, error) {
 // begin is Begin but for the networks. A preset that is not named is not there.
 func begin(method, preset string, named bool) (s Start, err error) {
 	if of := settings.PresetNames(method); named && len(of) > 0 && !slices.Contains(settings.PresetNames(""), preset) {
-		return s, cliflag.Usage("unknown --preset %q: %s (--preset help describes them)", preset, cliflag.OneOf(preset, of))
+		by := "--preset " + PresetHelp
+		if method != "" {
+			by = "--algo " + method + " " + by
+		}
+		return s, cliflag.Listed(by, cliflag.Usage("unknown --preset %q: %s", preset, cliflag.OneOf(preset, of)))
+	}
+	if method != "" {
+		if err := checkAlgo(method); err != nil {
+			return s, err
+		}
 	}
 	switch {
 	case method != "":
@@ -139,6 +148,14 @@ func (s Start) withNet(net string, named bool) (Start, error) {
 	return s, s.Preset.Config.(algo.Networked).SetNet(net)
 }
 
+// checkAlgo reports an --algo that is none.
+func checkAlgo(name string) error {
+	if _, err := settings.Method(name); err == nil {
+		return nil
+	}
+	return cliflag.Usage("unknown --algo %q: %s", name, cliflag.OneOf(name, settings.MethodNames()))
+}
+
 // checkNet reports a --net that is none of the method's.
 func (s Start) checkNet(net string) error {
 	if slices.Contains(s.Method.Nets, net) {
@@ -150,8 +167,8 @@ func (s Start) checkNet(net string) error {
 // Check reports an --algo or a --net, as they were read, that is none, as the empty one: s
 // has another in its place.
 func (s Start) Check(read settings.Settings) error {
-	if _, err := settings.Method(read.Algo); err != nil {
-		return cliflag.AsUsage(err)
+	if err := checkAlgo(read.Algo); err != nil {
+		return err
 	}
 	if len(s.Method.Nets) == 0 {
 		return nil

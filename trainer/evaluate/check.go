@@ -95,6 +95,9 @@ func checkMeasures(list string) error {
 		if here, ok := elsewhere[word]; ok {
 			return cliflag.Usage("unknown --measures %q: here that is %s", word, here)
 		}
+		if meant := cliflag.Meant(word, names); meant != "" {
+			return cliflag.Usage("unknown --measures %q: %s", word, meant)
+		}
 		return cliflag.Usage("unknown --measures %q: want some of %s, with commas between", word, strings.Join(names, ", "))
 	}
 	return nil

@@ -107,7 +107,7 @@ func (a app) find(name string) (plan.Experiment, error) {
 		}
 		names = append(names, e.Name)
 	}
-	return plan.Experiment{}, cliflag.Usage("unknown experiment %q: %s", name, cliflag.OneOf(name, names))
+	return plan.Experiment{}, cliflag.Listed("list", cliflag.Usage("unknown experiment %q: %s", name, cliflag.OneOf(name, names)))
 }
 
 // one is the experiment that args name, and no other.

@@ -43,6 +43,8 @@ type Settings struct {
 	// From names the weights that the run begins with, if they are another run's, as
 	// ckpt.LearnedDigest does.
 	From string `json:"from,omitempty"`
+	// FromNetworks are the networks that begin with them, sorted; nil is all.
+	FromNetworks []string `json:"from_networks,omitempty"`
 
 	// BiDVL is Model, and Data is where the data lay, in runs begun when those
 	// were their places. They are kept because the digest of such a run covers

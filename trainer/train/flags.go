@@ -44,25 +44,26 @@ type options struct {
 	own      *setting.Set       // the settings of model
 	preset   string
 
-	how         computed.Flags
-	steps       int64
-	out         string
-	resume      bool
-	from        string
-	fromStep    int64
-	fixedBits   bool
-	logEvery    int64
-	printEvery  int64
-	ckptEvery   int64
-	ckptKeep    int
-	sampleEvery int64
-	samples     int
-	checkEvery  int64
-	prefetch    int
-	onBadData   string
-	profile     int64
-	verify      bool
-	bf16Scores  bool
+	how          computed.Flags
+	steps        int64
+	out          string
+	resume       bool
+	from         string
+	fromStep     int64
+	fromNetworks string
+	fixedBits    bool
+	logEvery     int64
+	printEvery   int64
+	ckptEvery    int64
+	ckptKeep     int
+	sampleEvery  int64
+	samples      int
+	checkEvery   int64
+	prefetch     int
+	onBadData    string
+	profile      int64
+	verify       bool
+	bf16Scores   bool
 }
 
 // define adds the flags of train to fs, with the settings of at as their
@@ -73,8 +74,9 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 	fs.Int64Var(&o.steps, "steps", at.Preset.Steps, "steps of the whole run, those before a resume included")
 	fs.StringVar(&o.out, "out", "", "run directory (required)")
 	fs.BoolVar(&o.resume, "resume", false, "go on from the newest checkpoint in --out")
-	fs.StringVar(&o.from, "from", "", "run directory whose weights a new run begins with, at step 0 and with new optimisers; its settings are that run's, all that are not said, or, where --algo, --preset or --net is said, those of a new run, whose networks must be the same")
+	fs.StringVar(&o.from, "from", "", "run directory whose weights a new run begins with, at step 0 and with new optimisers; its settings are that run's, all that are not said, or, where --algo, --preset or --net is said, those of a new run, whose networks must be the same, or --from-networks says which are")
 	fs.Int64Var(&o.fromStep, "from-step", trained.Newest, "steps after which the checkpoint of --from was written; -1 is the newest")
+	fs.StringVar(&o.fromNetworks, "from-networks", "", "networks, with commas between, that begin with the weights of those of the same names and sizes in --from, as inference,generator of a VAE for --algo bidvl; the others begin anew; without this flag none does")
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks, as far as the batch can be halved: it is cut into up to 8 virtual shards, and each rank uses one thread (slower)")
 	o.how.Define(fs)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -19,7 +20,7 @@ import (
 )
 
 // ofItsStart are the flags that a new run does not take from the run at --from.
-var ofItsStart = append([]string{"from", "from-step"}, notInherited...)
+var ofItsStart = append([]string{"from", "from-step", "from-networks"}, notInherited...)
 
 // parseFrom is parse for a new run that begins with the weights of the run at path, whose
 // flags are its own, but for those of args.
@@ -56,6 +57,8 @@ func (o *options) checkFrom() error {
 	switch {
 	case o.from == "" && o.fromStep != trained.Newest:
 		return fmt.Errorf("--from-step says which checkpoint of --from a run begins with: give --from, or leave it out")
+	case o.from == "" && o.fromNetworks != "":
+		return fmt.Errorf("--from-networks says which networks of --from a run begins with: give --from, or leave it out")
 	case o.from != "" && o.verify:
 		return fmt.Errorf("--%s takes the weights of the seed: leave --from out", verifyFlag)
 	}
@@ -74,7 +77,7 @@ func (o *options) openFrom(fs *pflag.FlagSet, s data.Schema) error {
 		err = origin.Fits(o.data, s)
 	}
 	if err == nil {
-		err = o.checkWeights(origin.Weights)
+		o.settings.FromNetworks, err = o.checkWeights(origin.Weights)
 	}
 	if err == nil {
 		o.settings.From, err = ckpt.LearnedDigest(fromCheckpoint(o.from, origin.Step))
@@ -86,25 +89,33 @@ func (o *options) openFrom(fs *pflag.FlagSet, s data.Schema) error {
 }
 
 // checkWeights reports the first weight of the model that is not among theirs, before
-// anything is written or read.
-func (o *options) checkWeights(theirs []nn.Variable) error {
-	_, specs, err := o.model.Model().Step(1, o.settings.Batch)
+// anything is written or read, and gives the networks that begin with theirs, nil for all.
+func (o *options) checkWeights(theirs []nn.Variable) (networks []string, err error) {
+	mine, err := o.weights()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if networks, err = o.chooseNetworks(mine, theirs); err != nil {
+		return nil, err
 	}
 	there := map[string]graph.Type{}
 	for _, v := range theirs {
 		there[v.Name] = v.Type
 	}
-	for _, v := range nn.Only(specs, nn.Weight) {
+	for _, v := range nn.OfNetworks(mine, networks) {
 		switch typ, ok := there[v.Name]; {
+		case !ok && networks == nil:
+			return nil, cliflag.Usage("the model of %s has no %s, which the new one needs: give a run of the same networks, or say with --from-networks which of its networks (%s) the new one begins with", o.from, v.Name, strings.Join(nn.Networks(theirs), ", "))
 		case !ok:
-			return cliflag.Usage("the model of %s has no %s, which the new one needs: give a run of the same networks", o.from, v.Name)
+			return nil, cliflag.Usage("the model of %s has no %s, which the new one needs: give a run whose network %s is the same", o.from, v.Name, nn.NetworkOf(v.Name))
 		case typ != v.Type:
-			return cliflag.Usage("%s is %v in the model of %s, and %v in the new one: give a run of networks of the same size", v.Name, typ, o.from, v.Type)
+			return nil, cliflag.Usage("%s is %v in the model of %s, and %v in the new one: give a run of networks of the same size", v.Name, typ, o.from, v.Type)
 		}
 	}
-	return nil
+	if networks == nil {
+		return nil, nil
+	}
+	return networks, o.checkNoMore(mine, nn.OfNetworks(theirs, networks))
 }
 
 // fromCheckpoint is the folder of a checkpoint of the run at path; "" if that is.

@@ -144,7 +144,14 @@ func TestFromMistakes(t *testing.T) {
 		"--from " + first + " --from-step 7":        first + " holds no checkpoint of step 7: it has that of step 2",
 		"--from " + first + " --from-step -2":       "--from-step",
 		"--from " + first + " --algo vae --width 8": "and f32[",
-		"--algo bidvl --from " + first:              "which the new one needs: give a run of the same networks",
+		"--algo bidvl --from " + first:              "which the new one needs: give a run of the same networks, or say with --from-networks which of its networks (generator, inference)",
+		"--from-networks generator":                 "--from-networks says which networks of --from a run begins with: give --from",
+		"--algo bidvl --from-networks inference,decoder --from " + first:    "--from: the model of " + first + ` has no network "decoder", which --from-networks names: it has generator and inference`,
+		"--algo bidvl --from-networks inference, --from " + first:           `has no network "", which --from-networks names: it has `,
+		"--algo bidvl --width 8 --from-networks generator --from " + first:  "and f32[",
+		"--from-networks generator,inference --from " + first:               "--from-networks names all networks of the new model, generator and inference: leave it out, or say with --algo",
+		"--algo sngan --batch 10 --from-networks inference --from " + first: `the new model has no network "inference", which --from-networks names: it has discriminator and generator`,
+		"--algo sngan --batch 10 --from-networks generator --from " + first: "give a run whose network generator is the same",
 	} {
 		_, _, err := small(t, out, strings.Fields(args)...)
 		if err == nil || !strings.Contains(err.Error(), want) {

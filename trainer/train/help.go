@@ -33,13 +33,17 @@ writes a checkpoint (exit code 75). --resume --out RUN goes on: all settings are
 in config.json. Flags beside it change --steps, --data (where the same data are
 now) and what is said of the machine and of outputs; nothing else may change. A
 new run that begins with the weights of another, --from RUN, may change the
-rest: its settings are those of RUN, but for what is said.
+rest: its settings are those of RUN, but for what is said. It may begin with
+some of the networks of another method's run, too:
+
+  train --algo bidvl --from runs/vae --from-networks inference,generator \
+      --data shards/celeba32 --out runs/bidvl
 `
 
 // before and after are the groups of flags that all methods share.
 var (
 	before = []cliflag.Group{
-		{Title: "The run", Flags: []string{"out", "resume", "from", "from-step", "steps", "seed", "deterministic", "precision", "allow-bf16-scores", "verify-hypergradient"}},
+		{Title: "The run", Flags: []string{"out", "resume", "from", "from-step", "from-networks", "steps", "seed", "deterministic", "precision", "allow-bf16-scores", "verify-hypergradient"}},
 		{Title: "Data", Flags: []string{"data", "split", "batch", "flip", "shuffle-memory", "on-bad-data"}},
 	}
 	after = []cliflag.Group{

@@ -35,7 +35,7 @@ func TestPlan(t *testing.T) {
 		Batch: 12, Steps: 11, Seed: 7, Digest: "d", Shards: 4, CkptDir: l.Ckpt(), CkptEvery: 13, CkptKeep: 14, Resume: true, SampleEvery: 15, SampleCount: 16,
 		CheckEvery: 17, Profile: loop.Profile{File: l.Profile(6), Step: 6}, MaxBytes: 8, Remat: true, ShardOptimizer: true,
 	}
-	if got := o.loopConfig("d", 8); got != want {
+	if got := o.loopConfig("d", 8); !reflect.DeepEqual(got, want) {
 		t.Errorf("the loop gets %+v, want %+v", got, want)
 	}
 }
@@ -48,7 +48,7 @@ func TestPlanByDefault(t *testing.T) {
 		t.Errorf("the loader gets %+v", c)
 	}
 	want := loop.Config{Batch: o.settings.Batch, Steps: o.steps, Seed: 1, CkptDir: rundir.Layout("a").Ckpt(), CkptEvery: 100, CkptKeep: 3, SampleEvery: 100, SampleCount: 64, CheckEvery: 100}
-	if got := o.loopConfig("", 0); got != want {
+	if got := o.loopConfig("", 0); !reflect.DeepEqual(got, want) {
 		t.Errorf("the loop gets %+v, want %+v", got, want)
 	}
 }

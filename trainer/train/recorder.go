@@ -130,7 +130,11 @@ func (r *recorder) start(step int64) (err error) {
 		}
 	}
 	if step == 0 && r.o.from != "" {
-		if _, err := fmt.Fprintf(r.show, "--from: the weights are those of %s after %d steps\n", r.o.from, r.o.fromStep); err != nil {
+		text, err := r.o.origin()
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(r.show, text); err != nil {
 			return err
 		}
 	}

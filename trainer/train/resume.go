@@ -89,7 +89,8 @@ func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options,
 	if err := checkUnchanged(fs, o.out); err != nil {
 		return nil, nil, err
 	}
-	o.settings.Data, o.settings.BiDVL, o.settings.From, o.was = was.Data, was.BiDVL, was.From, &was
+	o.settings.Data, o.settings.BiDVL, o.was = was.Data, was.BiDVL, &was
+	o.settings.From, o.settings.FromNetworks = was.From, was.FromNetworks
 	if err := o.complete(); err != nil {
 		return nil, nil, lacking(saved, fs, o.out, err)
 	}

@@ -82,6 +82,32 @@ func TestDeterministicWorlds(t *testing.T) {
 	}
 }
 
+// A run that begins with some networks of another method's run has the same bytes on one rank
+// and on two, and after it was ended and gone on with on the other number of ranks.
+func TestDeterministicFromNetworks(t *testing.T) {
+	long(t)
+	s := newSite(t)
+	s.must(tiny("vae", "--algo", "vae", "--steps", "3")...)
+	from := []string{"--algo", "bidvl", "--from", "vae", "--from-networks", "inference,generator", "--samples", "0", "--deterministic"}
+	s.must(tiny("one", append(from, "--steps", "4")...)...)
+	s.must(on(2, tiny("two", append(from, "--steps", "4")...))...)
+	s.must(on(2, tiny("turns", append(from, "--steps", "2")...))...)
+	s.must("train", "--resume", "--out", "turns", "--steps", "4")
+	want := s.content("one/ckpt/step-00000004")
+	delete(want, "state.json")
+	if len(want) != 3 {
+		t.Fatalf("the checkpoint has %d files of tensors, want 3", len(want))
+	}
+	for _, run := range []string{"two", "turns"} {
+		got := s.content(run + "/ckpt/step-00000004")
+		for name := range want {
+			if !bytes.Equal(got[name], want[name]) {
+				t.Errorf("%s: %s is not that of one rank", run, name)
+			}
+		}
+	}
+}
+
 // agree makes runs with a seed until all of them are alike to rounding. Each
 // seed's runs must begin alike.
 func (s *site) agree(make func(s *site, seed string) (runs []string)) {

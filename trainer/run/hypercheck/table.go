@@ -13,6 +13,7 @@ import (
 
 	"ebtrain/collective"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/model/nn"
 )
 
 const (
@@ -64,7 +65,7 @@ func newTable(whole gradient, ranks int) *Table {
 	index := map[string]int{}
 	total := 0.0
 	for _, name := range whole.names {
-		network, _, _ := strings.Cut(name, ".")
+		network := nn.NetworkOf(name)
 		i, ok := index[network]
 		if !ok {
 			i = len(t.Networks)

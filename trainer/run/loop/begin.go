@@ -8,8 +8,9 @@ import (
 )
 
 // begin sets the weights to those of cfg.From, and the state of layers to what is there:
-// persistent chains of another batch, say, are not, and begin anew, as optimisers do. Every
-// rank reads the checkpoint, as it reads the data; agree compares what came of it.
+// persistent chains of another batch, say, are not, and begin anew, as optimisers do, and as
+// networks do that are not in cfg.FromNetworks. Every rank reads the checkpoint, as it reads
+// the data; agree compares what came of it.
 func (t *Trainer) begin() error {
 	t.tell(0, "read the weights to begin with")
 	digest, err := ckpt.LearnedDigest(t.cfg.From)
@@ -23,15 +24,16 @@ func (t *Trainer) begin() error {
 	if err != nil {
 		return err
 	}
+	weights := nn.OfNetworks(nn.Only(t.specs, nn.Weight), t.cfg.FromNetworks)
 	c := &checkpoint{from: t.cfg.From, groups: map[string][]ckpt.Named{ckpt.Weights: groups[ckpt.Weights]}}
-	if err := c.set(nn.Only(t.specs, nn.Weight), t.setOwn); err != nil {
+	if err := c.set(weights, t.setOwn); err != nil {
 		return err
 	}
 	there := map[string]ckpt.Named{}
 	for _, n := range groups[ckpt.Buffers] {
 		there[n.Name] = n
 	}
-	for _, v := range nn.Only(t.specs, nn.Buffer) {
+	for _, v := range nn.OfNetworks(nn.Only(t.specs, nn.Buffer), t.cfg.FromNetworks) {
 		if n, ok := there[v.Name]; ok && n.Tensor.Type == v.Type {
 			if err := t.setOwn(v.Name, n.Tensor); err != nil {
 				return err

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/method/bidvl"
+	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/loop"
 )
@@ -63,6 +65,57 @@ func TestBeginsWithWeights(t *testing.T) {
 		j.parts, j.config.Resume, j.config.Steps, j.config.From = nil, true, 3, filepath.Join(t.TempDir(), "gone")
 		if _, errs := j.run(t); errors.Join(errs...) != nil || len(j.seen.records) != 1 {
 			t.Errorf("resumed it made %d steps, expected 1: %v", len(j.seen.records), errors.Join(errs...))
+		}
+	}
+}
+
+// TestBeginsWithSomeNetworks: those that are named have the weights and the layers' state of
+// the checkpoint, on one rank or two, and with parts of moments; all else is as the seed has
+// it.
+func TestBeginsWithSomeNetworks(t *testing.T) {
+	from, digest := origin(t)
+	_, groups, err := ckpt.Read(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begins := func(j job, look func(exec.Vars)) {
+		j.config.Batch, j.config.Steps, j.config.Seed, j.config.CkptDir = 4, 1, 7, t.TempDir()
+		j.parts = func(rank int, p *loop.Parts) {
+			if rank == 0 {
+				p.Observer = started{j.seen, func() { look(j.vars[0]) }}
+			}
+		}
+		if _, errs := j.run(t); errors.Join(errs...) != nil {
+			t.Fatal(errors.Join(errs...))
+		}
+	}
+	seeds := map[string]ckpt.Named{}
+	begins(job{world: 1}, func(vars exec.Vars) {
+		for _, n := range slices.Concat(groups[ckpt.Weights], groups[ckpt.Buffers]) {
+			value, err := vars.Get(n.Name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seeds[n.Name] = ckpt.Named{Name: n.Name, Tensor: value}
+		}
+	})
+	some := loop.Config{From: from, FromDigest: digest, FromNetworks: []string{"inference", "generator"}}
+	sharded := some
+	sharded.ShardOptimizer = true
+	for _, j := range []job{{world: 1, config: some}, {world: 2, config: some}, {world: 2, config: sharded}} {
+		counts := map[string]int{}
+		begins(j, func(vars exec.Vars) {
+			for _, n := range slices.Concat(groups[ckpt.Weights], groups[ckpt.Buffers]) {
+				network := nn.NetworkOf(n.Name)
+				if network == "energy" {
+					n = seeds[n.Name]
+				}
+				counts[network]++
+				sameTensor(t, vars, n)
+			}
+		})
+		if len(counts) != 3 || counts["energy"] == 0 {
+			t.Errorf("%d ranks: so many variables of each network: %v", j.world, counts)
 		}
 	}
 }

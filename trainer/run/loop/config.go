@@ -29,6 +29,7 @@ type Config struct {
 	// From is a checkpoint, of another run perhaps, whose weights this one begins with; ""
 	// begins with those of the seed. What it has learned must be what FromDigest names.
 	From, FromDigest string
+	FromNetworks     []string // of From, with which those of the model begin; others as of the seed; nil is all
 
 	CkptDir     string // "" writes no checkpoints
 	CkptEvery   int64  // steps between checkpoints; 0 only at the end
