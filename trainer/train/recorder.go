@@ -266,8 +266,14 @@ func (r *recorder) grid(step int64) string {
 	return filepath.Join(r.dir.Samples(), fmt.Sprintf("step-%08d.%s", step, kind))
 }
 
-// Saving makes the metrics up to the checkpoint survive as long as it does.
-func (r *recorder) Saving(int64) error { return advised(r.metrics.Sync()) }
+// Saving makes the metrics up to the checkpoint survive as long as it does. Where the folder
+// is gone none is written: it would lie in a new one, without all that was before.
+func (r *recorder) Saving(int64) error {
+	if err := r.dir.InPlace(); err != nil {
+		return advised(err)
+	}
+	return advised(r.metrics.Sync())
+}
 
 // Saved notes that there is a checkpoint: see checkBegun.
 func (r *recorder) Saved(step int64) error { return advised(r.dir.Saved(step)) }
