@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"ebtrain/data/atomicfile"
 	"ebtrain/launch/exitcode"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/experiment/cell"
@@ -288,7 +288,7 @@ func stepOf(c cell.Cell) int64 {
 
 // lastRecord is the last whole line of a metrics.jsonl that may be growing.
 func lastRecord(file string) (r rundir.Record, ok bool) {
-	f, err := os.Open(filepath.Clean(file))
+	f, err := atomicfile.Open(file)
 	if err != nil {
 		return r, false
 	}

@@ -71,15 +71,20 @@ func ReadNewest(dir string, skipped func(error)) (string, State, map[string][]Na
 
 // NewestStep is the highest step of which dir has a checkpoint that looks whole:
 // to be quick it checks state.json and sizes, not checksums. The error is
-// ErrNone if there is none.
+// ErrNone if there is none. A disk that fails is an error, as in ReadNewest.
 func NewestStep(dir string) (int64, error) {
 	steps, err := Steps(dir)
 	if err != nil {
 		return 0, err
 	}
 	for _, step := range slices.Backward(steps) {
-		if looksWhole(filepath.Join(dir, Name(step))) {
+		err := look(filepath.Join(dir, Name(step)))
+		if err == nil {
 			return step, nil
+		}
+		_, damaged := errors.AsType[*DamagedError](err)
+		if !damaged && !errors.Is(err, os.ErrNotExist) { // which its run has removed
+			return 0, err
 		}
 	}
 	return 0, fmt.Errorf("%w in %s", ErrNone, dir)
@@ -113,7 +118,7 @@ func Prune(dir string, keep int, last int64) error {
 			if err := remove(path); err != nil {
 				return fmt.Errorf("prune %s: %w", dir, err)
 			}
-		} else if looksWhole(path) {
+		} else if look(path) == nil {
 			whole++
 		}
 	}
@@ -132,17 +137,18 @@ func remove(path string) error {
 	return os.RemoveAll(old)
 }
 
-func looksWhole(path string) bool {
+// look says why a checkpoint is not whole, by what is quick to see.
+func look(path string) error {
 	m, err := readManifest(path)
 	if err != nil {
-		return false
+		return err
 	}
 	for name, e := range m.Files {
-		if checkSize(filepath.Join(path, name), e) != nil {
-			return false
+		if err := checkSize(filepath.Join(path, name), e); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
 // Steps are those of the checkpoints in dir, rising, whether whole or not; none if

@@ -12,10 +12,14 @@ import (
 	"time"
 
 	"ebtrain/data"
+	"ebtrain/data/atomicfile"
 )
 
 // configFormat is the version of config.json.
 const configFormat = 1
+
+// mostConfig is the most bytes of a config.json; most are of a vocabulary, some megabytes.
+const mostConfig = 1 << 30
 
 // Config is the content of config.json.
 type Config struct {
@@ -97,7 +101,10 @@ func BuildOf(info *debug.BuildInfo) Build {
 // ReadConfig reads the config.json of the run directory at path.
 func ReadConfig(path string) (Config, error) {
 	file := Layout(path).ConfigFile()
-	b, err := os.ReadFile(file)
+	b, err := atomicfile.Read(file, mostConfig)
+	if odd, ok := errors.AsType[*atomicfile.OddError](err); ok {
+		return Config{}, damagedConfig(file, errors.New("it "+odd.Is))
+	}
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return Config{}, notARun(path)
 	}
@@ -114,9 +121,13 @@ func ParseConfig(file string, text []byte) (Config, error) {
 		return Config{}, fmt.Errorf("%s %w", file, err)
 	}
 	if err != nil {
-		return Config{}, fmt.Errorf("%s is damaged: %w: put back what it held, or begin a run in another folder", file, err)
+		return Config{}, damagedConfig(file, err)
 	}
 	return c, nil
+}
+
+func damagedConfig(file string, err error) error {
+	return fmt.Errorf("%s is damaged: %w: put back what it held, or begin a run in another folder", file, err)
 }
 
 // notARun says why there is no config.json in path.
