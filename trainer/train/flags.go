@@ -50,6 +50,7 @@ type options struct {
 	resume      bool
 	from        string
 	fromStep    int64
+	fromSkipped []error // of damaged checkpoints that are newer
 	fixedBits   bool
 	logEvery    int64
 	printEvery  int64

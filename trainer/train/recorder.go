@@ -17,6 +17,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/jump"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/picture"
@@ -130,7 +131,10 @@ func (r *recorder) start(step int64) (err error) {
 		}
 	}
 	if step == 0 && r.o.from != "" {
-		if _, err := fmt.Fprintf(r.show, "--from: the weights are those of %s after %d steps\n", r.o.from, r.o.fromStep); err != nil {
+		for _, err := range r.o.fromSkipped {
+			ckpt.WarnSkipped(r.log, err)
+		}
+		if _, err := fmt.Fprintf(r.show, "--from: the weights are those of %s after %s\n", r.o.from, english.Plural(int(r.o.fromStep), "step", "")); err != nil {
 			return err
 		}
 	}

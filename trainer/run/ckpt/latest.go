@@ -69,10 +69,14 @@ func ReadNewest(dir string, skipped func(error)) (string, State, map[string][]Na
 	return fail(fmt.Errorf("none of the %d checkpoints in %s can be used: %w: put a copy of one there, or begin anew with another --out", len(steps), dir, first))
 }
 
-// NewestStep is the highest step of which dir has a checkpoint that looks whole:
-// to be quick it checks state.json and sizes, not checksums. The error is
-// ErrNone if there is none. A disk that fails is an error, as in ReadNewest.
-func NewestStep(dir string) (int64, error) {
+// NewestStep is that of NewestWhole, without a word of others.
+func NewestStep(dir string) (int64, error) { return NewestWhole(dir, func(error) {}) }
+
+// NewestWhole is the highest step of which dir has a checkpoint that looks whole: to be
+// quick it checks state.json and sizes, not checksums. Damaged ones are skipped, and each is
+// reported. The error is ErrNone if there is none; a disk that fails is another, as in
+// ReadNewest.
+func NewestWhole(dir string, skipped func(error)) (int64, error) {
 	steps, err := Steps(dir)
 	if err != nil {
 		return 0, err
@@ -82,10 +86,13 @@ func NewestStep(dir string) (int64, error) {
 		if err == nil {
 			return step, nil
 		}
-		_, damaged := errors.AsType[*DamagedError](err)
-		if !damaged && !errors.Is(err, os.ErrNotExist) { // which its run has removed
+		if errors.Is(err, os.ErrNotExist) { // its run has removed it
+			continue
+		}
+		if _, ok := errors.AsType[*DamagedError](err); !ok {
 			return 0, err
 		}
+		skipped(err)
 	}
 	return 0, fmt.Errorf("%w in %s", ErrNone, dir)
 }
