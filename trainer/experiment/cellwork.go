@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -143,7 +144,7 @@ func (b *bench) train(ctx context.Context) error {
 
 // fresh are the flags of train that begin the run.
 func (b *bench) fresh() []string {
-	often := map[string]int64{"log-every": max(1, b.t.steps/1000), "ckpt-every": max(1, b.t.steps/10), "ckpt-keep": 2, "sample-every": 0, "samples": 0}
+	often := map[string]int64{"log-every": b.logEvery(), "ckpt-every": max(1, b.t.steps/10), "ckpt-keep": 2, "sample-every": 0, "samples": 0}
 	for _, c := range b.w.e.Curves {
 		if c.Every > 0 {
 			often["ckpt-every"], often["ckpt-keep"] = c.Every, 0
@@ -160,6 +161,18 @@ func (b *bench) fresh() []string {
 		}
 	}
 	return slices.Concat(b.t.settings, plan.Flags(flags), b.here())
+}
+
+// logEvery is of which steps there are lines of metrics: of one in so many.
+func (b *bench) logEvery() int64 {
+	for _, s := range b.t.settings {
+		if text, ok := strings.CutPrefix(s, "--log-every="); ok {
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
+				return n
+			}
+		}
+	}
+	return max(1, b.t.steps/1000)
 }
 
 // here are the flags that say where.

@@ -103,7 +103,7 @@ func ReadConfig(path string) (Config, error) {
 	file := Layout(path).ConfigFile()
 	b, err := atomicfile.Read(file, mostConfig)
 	if odd, ok := errors.AsType[*atomicfile.OddError](err); ok {
-		return Config{}, damagedConfig(file, errors.New("it "+odd.Is))
+		return Config{}, &DamagedError{file, errors.New("it " + odd.Is)}
 	}
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return Config{}, notARun(path)
@@ -121,14 +121,22 @@ func ParseConfig(file string, text []byte) (Config, error) {
 		return Config{}, fmt.Errorf("%s %w", file, err)
 	}
 	if err != nil {
-		return Config{}, damagedConfig(file, err)
+		return Config{}, &DamagedError{file, err}
 	}
 	return c, nil
 }
 
-func damagedConfig(file string, err error) error {
-	return fmt.Errorf("%s is damaged: %w: put back what it held, or begin a run in another folder", file, err)
+// DamagedError says that a config.json is not what was written.
+type DamagedError struct {
+	File    string
+	Problem error
 }
+
+func (d *DamagedError) Error() string {
+	return fmt.Sprintf("%s is damaged: %v: put back what it held, or begin a run in another folder", d.File, d.Problem)
+}
+
+func (d *DamagedError) Unwrap() error { return d.Problem }
 
 // notARun says why there is no config.json in path.
 func notARun(path string) error {
