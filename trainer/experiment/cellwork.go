@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"ebtrain/data/atomicfile"
 	"ebtrain/launch/exitcode"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/experiment/cell"
@@ -143,7 +144,7 @@ func (b *bench) train(ctx context.Context) error {
 
 // fresh are the flags of train that begin the run.
 func (b *bench) fresh() []string {
-	often := map[string]int64{"log-every": max(1, b.t.steps/1000), "ckpt-every": max(1, b.t.steps/10), "ckpt-keep": 2, "sample-every": 0, "samples": 0}
+	often := map[string]int64{"log-every": b.logEvery(), "ckpt-every": max(1, b.t.steps/10), "ckpt-keep": 2, "sample-every": 0, "samples": 0}
 	for _, c := range b.w.e.Curves {
 		if c.Every > 0 {
 			often["ckpt-every"], often["ckpt-keep"] = c.Every, 0
@@ -160,6 +161,18 @@ func (b *bench) fresh() []string {
 		}
 	}
 	return slices.Concat(b.t.settings, plan.Flags(flags), b.here())
+}
+
+// logEvery is of which steps there are lines of metrics: of one in so many.
+func (b *bench) logEvery() int64 {
+	for _, s := range b.t.settings {
+		if text, ok := strings.CutPrefix(s, "--log-every="); ok {
+			if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 {
+				return n
+			}
+		}
+	}
+	return max(1, b.t.steps/1000)
 }
 
 // here are the flags that say where.
@@ -288,7 +301,7 @@ func stepOf(c cell.Cell) int64 {
 
 // lastRecord is the last whole line of a metrics.jsonl that may be growing.
 func lastRecord(file string) (r rundir.Record, ok bool) {
-	f, err := os.Open(filepath.Clean(file))
+	f, err := atomicfile.Open(file)
 	if err != nil {
 		return r, false
 	}

@@ -63,6 +63,9 @@ func (b *bench) world(ctx context.Context, ranks int) (w measure.World, err erro
 	if w.Records, err = rundir.ReadMetrics(rundir.Layout(dir).MetricsFile()); err != nil {
 		return w, err
 	}
+	if err := measure.Lost(w.Records, b.t.steps, 1); err != nil {
+		return w, notMeasured(err)
+	}
 	s, err := ranWith(dir)
 	w.Batch = s.Batch
 	return w, err

@@ -28,17 +28,20 @@ var programs = []string{"train", "evaluate", "sample"}
 // meanwhile is the file in a cell that has its cell.json as it was while train ran.
 const meanwhile = "meanwhile.json"
 
-// pretend is that program: it leaves one line of metrics.
+// pretend is that program: it leaves the metrics of a run of 6 steps.
 func pretend(next string, args []string) error {
-	out := ""
+	out, lines := "", ""
 	for _, arg := range args {
 		if dir, ok := strings.CutPrefix(arg, "--out="); ok {
 			out = dir
 		}
 	}
+	for step := range 6 {
+		lines += fmt.Sprintf(`{"step":%d,"losses":{"upper":7}}`+"\n", step)
+	}
 	begun, err := os.ReadFile(filepath.Join(out, "cell.json"))
 	err = errors.Join(err, os.WriteFile(filepath.Join(out, meanwhile), begun, 0o644),
-		os.WriteFile(filepath.Join(out, "metrics.jsonl"), []byte(`{"step":0,"losses":{"upper":7}}`+"\n"), 0o644))
+		os.WriteFile(filepath.Join(out, "metrics.jsonl"), []byte(lines), 0o644))
 	if next == "" {
 		return err
 	}
@@ -310,6 +313,15 @@ func TestKilled(t *testing.T) {
 	s.wantReport("pretended", "- plain seed 1: "+note)
 }
 
+// TestLostLines: a cell whose metrics.jsonl lacks lines has no number made of the others.
+func TestLostLines(t *testing.T) {
+	s := newPretence(t)
+	out := s.fails([]string{"run", "pretended", "--seeds", "1", "--steps", "7"}, "1 of 1 cells of pretended came to nothing (plain seed 1)")
+	if want := "plain seed 1: came to nothing: measuring: exit 0: upper-first: metrics.jsonl has lost lines: it has 6 of 7: "; !strings.Contains(out, want) {
+		t.Errorf("want %q in\n%s", want, out)
+	}
+}
+
 // TestNotStarted: a program that could not be started has cost nothing.
 func TestNotStarted(t *testing.T) {
 	s := newPretence(t)
@@ -348,8 +360,14 @@ func TestDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.must("run", "pretended")
-	for _, file := range []string{measured, begun} {
+	config := filepath.Join(c.Dir(), "config.json")
+	for _, file := range []string{measured, begun, config} {
 		damage(file)
+		if file == config { // nobody asks for it once the cell is finished
+			if err := c.Reopen(); err != nil {
+				t.Fatal(err)
+			}
+		}
 		out := s.must("run", "pretended", "--again")
 		if st := s.load("pretended", "plain", 1); !strings.Contains(out, "1 cell to do, 1 finished before") || !st.Finished() || len(st.Begun.Pieces) != 1 {
 			t.Errorf("with a damaged %s --again says\n%s, and leaves %+v", file, out, st.Begun)

@@ -13,6 +13,7 @@ import (
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/experiment/cell"
 	"ebtrain/trainer/experiment/plan"
+	"ebtrain/trainer/run/rundir"
 )
 
 // work is the cells of an experiment that are to be done. Its fields do not
@@ -52,7 +53,10 @@ func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 		if w.o.steps > 0 {
 			t.steps = w.o.steps
 		}
-		if t.status, err = c.Load(); w.o.again && damaged(err) {
+		if t.status, err = c.Load(); err == nil && w.o.again {
+			err = damagedRun(t)
+		}
+		if w.o.again && damaged(err) {
 			t.status, t.anew, err = cell.Status{}, true, nil
 		}
 		if err != nil {
@@ -79,10 +83,23 @@ func (w *work) tasks(all []cell.Cell) (open []task, done int, err error) {
 	return open, done, nil
 }
 
-// damaged says whether an error is a damaged file of a cell.
+// damaged says whether an error is a damaged file of a cell, or of its run.
 func damaged(err error) bool {
-	_, ok := errors.AsType[*cell.DamagedError](err)
-	return ok
+	_, file := errors.AsType[*cell.DamagedError](err)
+	_, run := errors.AsType[*rundir.DamagedError](err)
+	return file || run
+}
+
+// damagedRun is the error of a cell whose training was begun, and can never go on, since its
+// config.json is damaged; nil of all others.
+func damagedRun(t task) error {
+	if t.status.Begun == nil || t.status.Finished() {
+		return nil
+	}
+	if _, err := rundir.ReadConfig(t.Dir()); damaged(err) {
+		return err
+	}
+	return nil
 }
 
 // foreign says how a cell was begun otherwise than it would be now; empty if it

@@ -96,6 +96,7 @@ func (b *bench) evidence(ctx context.Context) (e measure.Evidence, err error) {
 	if e.Records, err = rundir.ReadMetrics(rundir.Layout(b.t.Dir()).MetricsFile()); err != nil {
 		return e, err
 	}
+	e.Lost = measure.Lost(e.Records, b.t.steps, b.logEvery())
 	e.TrainCPU, e.TrainLost = b.begun.CPU("train"), slices.Contains(b.begun.Lost(), "train")
 	if e.Step, err = b.choose(ctx); err != nil {
 		return e, err
@@ -196,7 +197,7 @@ func (b *bench) curves(ctx context.Context, e measure.Evidence) (map[string][]me
 		var points []measure.Point
 		var err error
 		if c.Loss != "" {
-			if points, err = measure.Curve(e.Records, c.Loss); err != nil {
+			if points, err = measure.Curve(e, c.Loss); err != nil {
 				return nil, notMeasured(err)
 			}
 		} else if points, err = b.checkpoints(ctx, c, e); err != nil {

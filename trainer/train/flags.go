@@ -51,6 +51,7 @@ type options struct {
 	from         string
 	fromStep     int64
 	fromNetworks string
+	fromSkipped  []error // of damaged checkpoints that are newer
 	fixedBits    bool
 	logEvery     int64
 	printEvery   int64

@@ -85,6 +85,7 @@ func (o *options) openFrom(fs *pflag.FlagSet, s data.Schema) error {
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
+	o.fromSkipped = origin.Skipped
 	return fs.Lookup("from-step").Value.Set(fmt.Sprint(origin.Step))
 }
 

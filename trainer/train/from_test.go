@@ -56,6 +56,27 @@ func TestFrom(t *testing.T) {
 	}
 }
 
+// Of a run whose newest checkpoint is torn another begins with the one before it, and a
+// warning says why.
+func TestFromSkips(t *testing.T) {
+	dir := t.TempDir()
+	first := filepath.Join(dir, "first")
+	if _, _, err := small(t, first, "--ckpt-every", "1"); err != nil {
+		t.Fatal(err)
+	}
+	state := filepath.Join(first, "ckpt", ckpt.Name(2), "state.json")
+	if err := os.Truncate(state, 100); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, err := small(t, filepath.Join(dir, "second"), "--from", first)
+	if want := "--from: the weights are those of " + first + " after 1 step\n"; err != nil || !strings.Contains(stdout, want) {
+		t.Errorf("%v: got %q, expected %q", err, stdout, want)
+	}
+	if want := "checkpoint skipped: " + state + ": "; !strings.Contains(stderr, want) {
+		t.Errorf("stderr is %q, expected %q", stderr, want)
+	}
+}
+
 // Before it has a checkpoint of its own a run begins again with the same weights, and says so
 // if they are gone or are others.
 func TestFromBeforeTheFirstCheckpoint(t *testing.T) {

@@ -38,10 +38,12 @@ func (k *keeper) Started(step int64) error {
 // Saved notes that there is a checkpoint here.
 func (k *keeper) Saved(step int64) error { return k.dir.Saved(step) }
 
+// Saving is that of recorder, without metrics.
+func (k *keeper) Saving(int64) error { return advised(k.dir.InPlace()) }
+
 // Stepped does nothing, and so do the others.
 func (k *keeper) Stepped(loop.Record) error         { return nil }
 func (k *keeper) Sampled(int64, *exec.Tensor) error { return nil }
-func (k *keeper) Saving(int64) error                { return nil }
 func (k *keeper) Ended(int64) error                 { return nil }
 
 // Close unlocks the directory.

@@ -17,6 +17,7 @@ import (
 	"ebtrain/ddp/exec"
 	"ebtrain/launch/progressbar"
 	"ebtrain/trainer/algo"
+	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/jump"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/picture"
@@ -130,6 +131,9 @@ func (r *recorder) start(step int64) (err error) {
 		}
 	}
 	if step == 0 && r.o.from != "" {
+		for _, err := range r.o.fromSkipped {
+			ckpt.WarnSkipped(r.log, err)
+		}
 		text, err := r.o.origin()
 		if err != nil {
 			return err
@@ -270,8 +274,14 @@ func (r *recorder) grid(step int64) string {
 	return filepath.Join(r.dir.Samples(), fmt.Sprintf("step-%08d.%s", step, kind))
 }
 
-// Saving makes the metrics up to the checkpoint survive as long as it does.
-func (r *recorder) Saving(int64) error { return advised(r.metrics.Sync()) }
+// Saving makes the metrics up to the checkpoint survive as long as it does. Where the folder
+// is gone none is written: it would lie in a new one, without all that was before.
+func (r *recorder) Saving(int64) error {
+	if err := r.dir.InPlace(); err != nil {
+		return advised(err)
+	}
+	return advised(r.metrics.Sync())
+}
 
 // Saved notes that there is a checkpoint: see checkBegun.
 func (r *recorder) Saved(step int64) error { return advised(r.dir.Saved(step)) }

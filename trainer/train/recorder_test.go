@@ -146,6 +146,41 @@ func TestSavingSyncsMetrics(t *testing.T) {
 	}
 }
 
+// A run whose folder was moved away, or replaced, writes no checkpoint into a new one of that
+// name: rank 0's and a keeper's say that it is gone.
+func TestFolderGone(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "run")
+	o, fs, err := parse(nil, []string{"--out", out, "--steps", "9"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := newRecorder(o, runInfo{flags: cliflag.Values(fs)}, 1, "test", io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{dir: r.dir}
+	if err := errors.Join(r.Started(0), r.Saving(0), k.Saving(0), os.Rename(out, out+"-moved")); err != nil {
+		t.Fatal(err)
+	}
+	const want = ": the folder of the run was removed or moved while it trained"
+	check := func(what string) {
+		for who, err := range map[string]error{"rank 0": r.Saving(1), "a keeper": k.Saving(1)} {
+			if err == nil || !strings.Contains(err.Error(), out+": ") || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %s: %v, want %q", what, who, err, want)
+			}
+		}
+	}
+	check("moved")
+	other, err := rundir.Create(out, rundir.Config{Program: "train"}, o.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("another run")
+	if err := errors.Join(other.Close(), r.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A line of metrics.jsonl has each number of its step, in its own place and unit.
 func TestLineOfMetrics(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")

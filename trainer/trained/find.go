@@ -43,6 +43,7 @@ type Origin struct {
 	run     *Run
 	Weights []nn.Variable
 	Step    int64
+	Skipped []error // newer ones, that are damaged
 }
 
 // Fits says whether its model was trained on samples like those of s, of the data set called
@@ -61,15 +62,16 @@ func Find(path string, step int64) (*Origin, error) {
 	if err != nil {
 		return nil, err
 	}
+	var skipped []error
 	if step == Newest {
-		step, err = ckpt.NewestStep(rundir.Layout(path).Ckpt())
+		step, err = ckpt.NewestWhole(rundir.Layout(path).Ckpt(), func(err error) { skipped = append(skipped, err) })
 		if errors.Is(err, ckpt.ErrNone) {
 			err = none(path)
 		}
 	} else {
 		err = has(path, step)
 	}
-	return &Origin{run: r, Weights: nn.Only(specs, nn.Weight), Step: step}, err
+	return &Origin{run: r, Weights: nn.Only(specs, nn.Weight), Step: step, Skipped: skipped}, err
 }
 
 // has reports a checkpoint that the run at path does not have.

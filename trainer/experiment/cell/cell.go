@@ -17,6 +17,9 @@ import (
 // format is the version of both files.
 const format = 1
 
+// most is the most bytes of one; they have some thousands.
+const most = 1 << 26
+
 // Cell names a cell.
 type Cell struct {
 	Root            string // the folder of all experiments
@@ -164,9 +167,12 @@ func (d *DamagedError) Unwrap() error { return d.err }
 
 // read reads a file of JSON; false if there is none. advice is for a damaged one.
 func read(file, advice string, into any, version *int) (bool, error) {
-	b, err := os.ReadFile(file)
+	b, err := atomicfile.Read(file, most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
+	}
+	if odd, ok := errors.AsType[*atomicfile.OddError](err); ok {
+		return false, &DamagedError{file, advice, errors.New("it " + odd.Is)}
 	}
 	if err != nil {
 		return false, err

@@ -1,11 +1,13 @@
 package cell
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -99,6 +101,31 @@ func TestDamaged(t *testing.T) {
 		if _, err := c.Load(); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), c.begunFile()) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
+	}
+}
+
+// What lies in the place of a file, and is none, is damage, too: a report leaves the cell out
+// and waits for nobody who is to write into a pipe, and --again does it anew.
+func TestOdd(t *testing.T) {
+	c := Cell{Root: t.TempDir(), Experiment: "e", Row: "r", Seed: 1}
+	if err := c.Begin(Begun{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{c.measuredFile(), c.begunFile()} { // in this order: without the latter nobody reads the former
+		for want, odd := range map[string]func() error{
+			"it is a pipe": func() error { return syscall.Mkfifo(file, 0o644) }, "it is a folder": func() error { return os.Mkdir(file, 0o755) },
+		} {
+			if err := errors.Join(os.RemoveAll(file), odd()); err != nil {
+				t.Fatal(err)
+			}
+			_, err := c.Load()
+			if _, damaged := errors.AsType[*DamagedError](err); !damaged || !strings.HasPrefix(err.Error(), file+" is damaged: "+want+": ") {
+				t.Errorf("%v, want that %s is damaged, since %s", err, file, want)
+			}
+		}
+	}
+	if err := c.Remove(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -28,7 +28,7 @@ const (
 // logged takes a number from the values of a loss over the steps.
 func logged(loss string, of func([]Point) (float64, error)) func(Evidence) (float64, error) {
 	return func(e Evidence) (float64, error) {
-		points, err := series(e.Records, loss)
+		points, err := series(e, loss)
 		if err != nil {
 			return 0, err
 		}
@@ -41,7 +41,12 @@ func logged(loss string, of func([]Point) (float64, error)) func(Evidence) (floa
 const upper = "upper"
 
 // series are the values of a loss. X is the steps that were done.
-func series(records []rundir.Record, loss string) ([]Point, error) {
+// Where lines are lost there are none: what stands at the end then is no end.
+func series(e Evidence, loss string) ([]Point, error) {
+	records := e.Records
+	if e.Lost != nil {
+		return nil, e.Lost
+	}
 	if len(records) == 0 {
 		return nil, errors.New("metrics.jsonl has no lines")
 	}
@@ -60,12 +65,27 @@ func series(records []rundir.Record, loss string) ([]Point, error) {
 }
 
 // Curve is how a loss goes: medians of at most 200 windows of equal length.
-func Curve(records []rundir.Record, loss string) ([]Point, error) {
-	points, err := series(records, loss)
+func Curve(e Evidence, loss string) ([]Point, error) {
+	points, err := series(e, loss)
 	if err != nil {
 		return nil, err
 	}
 	return medians(points, thinned), nil
+}
+
+// Lost says that lines are lost of a run of so many steps that wrote one in every so many;
+// nil if none are.
+func Lost(records []rundir.Record, steps, every int64) error {
+	due, there := (steps+every-1)/every, int64(0)
+	for _, r := range records {
+		if r.Step < steps && r.Step%every == 0 {
+			there++
+		}
+	}
+	if there == due {
+		return nil
+	}
+	return fmt.Errorf("metrics.jsonl has lost lines: it has %d of %d: put back what it held, or remove the folder of the cell to do it anew", there, due)
 }
 
 // medians are those of n windows of points, or of fewer if there are not as many

@@ -14,6 +14,7 @@ import (
 type Evidence struct {
 	Evaluation map[string]any  // the object that evaluate --json printed; nil if it was not asked
 	Records    []rundir.Record // of metrics.jsonl
+	Lost       error           // what says that some of those lines are lost
 	TrainCPU   float64         // seconds of processor time of training
 	TrainLost  bool            // what some of the training cost is not known
 	Step       int64           // of the checkpoint that was evaluated

@@ -3,6 +3,7 @@ package measure
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,12 +132,45 @@ func TestLogged(t *testing.T) {
 }
 
 // A median of windows says nothing of steps that are not there, and hides no NaN.
+// What is lost of metrics.jsonl is no part of a number: what is last there may be of the
+// middle of the run. Lines besides those that are due, as of a loss that jumped, are none that
+// are lost.
+func TestLost(t *testing.T) {
+	records := run(5, 3, func(step int64) float64 { return float64(step) }) // 0, 3, 6, 9, 12
+	besides := slices.Insert(slices.Clone(records), 2, rundir.Record{Step: 4})
+	for _, c := range []struct {
+		records      []rundir.Record
+		steps, every int64
+		want         string
+	}{
+		{records, 13, 3, ""}, {records, 15, 3, ""}, {besides, 15, 3, ""}, {nil, 0, 1, ""},
+		{records, 16, 3, "it has 5 of 6"}, {records[:3], 15, 3, "it has 3 of 5"}, {slices.Delete(slices.Clone(records), 1, 2), 15, 3, "it has 4 of 5"}, {nil, 2, 1, "it has 0 of 2"},
+	} {
+		err := Lost(c.records, c.steps, c.every)
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), "metrics.jsonl has lost lines: "+c.want+": ") {
+			t.Errorf("%d lines of %d steps, one in %d: %v, want %q", len(c.records), c.steps, c.every, err, c.want)
+		}
+	}
+	e := Evidence{Records: records[:3], Lost: Lost(records[:3], 15, 3)}
+	m, _ := Find("upper-last")
+	if v, err := m.Of(e); !errors.Is(err, e.Lost) {
+		t.Errorf("the loss at the end is %v, %v", v, err)
+	}
+	if _, err := Curve(e, "upper"); !errors.Is(err, e.Lost) {
+		t.Errorf("its curve: %v", err)
+	}
+	e.Lost = nil
+	if v, err := m.Of(e); err != nil || v != 6 {
+		t.Errorf("of all lines: %v, %v", v, err)
+	}
+}
+
 func TestCurve(t *testing.T) {
-	points, err := Curve(run(1000, 1, func(step int64) float64 { return float64(step) }), "upper")
+	points, err := Curve(Evidence{Records: run(1000, 1, func(step int64) float64 { return float64(step) })}, "upper")
 	if err != nil || len(points) != 200 || points[0] != (Point{5, 2}) || points[199] != (Point{1000, 997}) {
 		t.Errorf("%d points, %v … %v, %v", len(points), points[0], points[len(points)-1], err)
 	}
-	points, err = Curve(run(3, 1, func(step int64) float64 { return float64(step) }), "upper")
+	points, err = Curve(Evidence{Records: run(3, 1, func(step int64) float64 { return float64(step) })}, "upper")
 	if err != nil || len(points) != 3 || points[2] != (Point{3, 2}) {
 		t.Errorf("%v, %v", points, err)
 	}
@@ -247,7 +281,7 @@ func TestOneLevel(t *testing.T) {
 	if v, err := m.Of(Evidence{Records: records}); v != 7 || err != nil {
 		t.Errorf("got %v, %v", v, err)
 	}
-	if _, err := Curve(records, "lower"); err == nil {
+	if _, err := Curve(Evidence{Records: records}, "lower"); err == nil {
 		t.Error("it has a lower loss")
 	}
 }

@@ -69,18 +69,30 @@ func ReadNewest(dir string, skipped func(error)) (string, State, map[string][]Na
 	return fail(fmt.Errorf("none of the %d checkpoints in %s can be used: %w: put a copy of one there, or begin anew with another --out", len(steps), dir, first))
 }
 
-// NewestStep is the highest step of which dir has a checkpoint that looks whole:
-// to be quick it checks state.json and sizes, not checksums. The error is
-// ErrNone if there is none.
-func NewestStep(dir string) (int64, error) {
+// NewestStep is that of NewestWhole, without a word of others.
+func NewestStep(dir string) (int64, error) { return NewestWhole(dir, func(error) {}) }
+
+// NewestWhole is the highest step of which dir has a checkpoint that looks whole: to be
+// quick it checks state.json and sizes, not checksums. Damaged ones are skipped, and each is
+// reported. The error is ErrNone if there is none; a disk that fails is another, as in
+// ReadNewest.
+func NewestWhole(dir string, skipped func(error)) (int64, error) {
 	steps, err := Steps(dir)
 	if err != nil {
 		return 0, err
 	}
 	for _, step := range slices.Backward(steps) {
-		if looksWhole(filepath.Join(dir, Name(step))) {
+		err := look(filepath.Join(dir, Name(step)))
+		if err == nil {
 			return step, nil
 		}
+		if errors.Is(err, os.ErrNotExist) { // its run has removed it
+			continue
+		}
+		if _, ok := errors.AsType[*DamagedError](err); !ok {
+			return 0, err
+		}
+		skipped(err)
 	}
 	return 0, fmt.Errorf("%w in %s", ErrNone, dir)
 }
@@ -113,7 +125,7 @@ func Prune(dir string, keep int, last int64) error {
 			if err := remove(path); err != nil {
 				return fmt.Errorf("prune %s: %w", dir, err)
 			}
-		} else if looksWhole(path) {
+		} else if look(path) == nil {
 			whole++
 		}
 	}
@@ -132,17 +144,18 @@ func remove(path string) error {
 	return os.RemoveAll(old)
 }
 
-func looksWhole(path string) bool {
+// look says why a checkpoint is not whole, by what is quick to see.
+func look(path string) error {
 	m, err := readManifest(path)
 	if err != nil {
-		return false
+		return err
 	}
 	for name, e := range m.Files {
-		if checkSize(filepath.Join(path, name), e) != nil {
-			return false
+		if err := checkSize(filepath.Join(path, name), e); err != nil {
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
 // Steps are those of the checkpoints in dir, rising, whether whole or not; none if

@@ -51,6 +51,16 @@ func TestLatestSkipsDamaged(t *testing.T) {
 			f := filepath.Join(p, "buffers.safetensors")
 			return errors.Join(os.Remove(f), os.Mkdir(f, 0o755))
 		}, []string{"buffers.safetensors", "not a regular file"}},
+		{"a pipe for a state", func(p string) error {
+			f := filepath.Join(p, "state.json")
+			return errors.Join(os.Remove(f), syscall.Mkfifo(f, 0o644))
+		}, []string{"state.json", "is a pipe"}},
+		{"a folder for a state", func(p string) error {
+			f := filepath.Join(p, "state.json")
+			return errors.Join(os.Remove(f), os.Mkdir(f, 0o755))
+		}, []string{"state.json", "is a folder"}},
+		{"a state of a terabyte", func(p string) error { return os.Truncate(filepath.Join(p, "state.json"), 1<<40) }, []string{"state.json", "has more than 64 MiB"}},
+		{"a file for a checkpoint", func(p string) error { return errors.Join(os.RemoveAll(p), os.WriteFile(p, nil, 0o644)) }, []string{"step-00000050", "not a folder"}},
 		{"other name", func(p string) error { return os.Rename(p, filepath.Join(filepath.Dir(p), "step-00000060")) }, []string{"step-00000060", "holds step 50"}},
 	}
 	for _, tt := range tests {
@@ -109,6 +119,9 @@ func TestFailingDiskIsNoDamage(t *testing.T) {
 	_, _, _, err := ReadNewest(dir, func(err error) { t.Errorf("skipped: %v", err) })
 	if _, damaged := errors.AsType[*DamagedError](err); damaged || !errors.Is(err, syscall.ELOOP) {
 		t.Errorf("error %v, want that of the disk", err)
+	}
+	if step, err := NewestStep(dir); !errors.Is(err, syscall.ELOOP) {
+		t.Errorf("the newest is said to be %d: error %v, want that of the disk", step, err)
 	}
 }
 

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
+
+	"ebtrain/data/atomicfile"
 )
 
 // Read reads the checkpoint at path, the folder itself, and checks all of it.
@@ -48,9 +51,18 @@ func checkName(path string, s State) error {
 	return nil
 }
 
+// mostState is the most bytes of a state.json, which has some hundred.
+const mostState = 1 << 26
+
 func readManifest(path string) (*manifest, error) {
 	file := filepath.Join(path, stateFile)
-	b, err := os.ReadFile(file)
+	b, err := atomicfile.Read(file, mostState)
+	if odd, ok := errors.AsType[*atomicfile.OddError](err); ok {
+		return nil, &DamagedError{file, errors.New(odd.Is)}
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return nil, &DamagedError{path, errors.New("not a folder")}
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := os.Stat(path); err != nil {
 			return nil, fmt.Errorf("checkpoint %w", err)

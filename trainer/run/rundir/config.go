@@ -12,10 +12,14 @@ import (
 	"time"
 
 	"ebtrain/data"
+	"ebtrain/data/atomicfile"
 )
 
 // configFormat is the version of config.json.
 const configFormat = 1
+
+// mostConfig is the most bytes of a config.json; most are of a vocabulary, some megabytes.
+const mostConfig = 1 << 30
 
 // Config is the content of config.json.
 type Config struct {
@@ -97,7 +101,10 @@ func BuildOf(info *debug.BuildInfo) Build {
 // ReadConfig reads the config.json of the run directory at path.
 func ReadConfig(path string) (Config, error) {
 	file := Layout(path).ConfigFile()
-	b, err := os.ReadFile(file)
+	b, err := atomicfile.Read(file, mostConfig)
+	if odd, ok := errors.AsType[*atomicfile.OddError](err); ok {
+		return Config{}, &DamagedError{file, errors.New("it " + odd.Is)}
+	}
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return Config{}, notARun(path)
 	}
@@ -114,10 +121,22 @@ func ParseConfig(file string, text []byte) (Config, error) {
 		return Config{}, fmt.Errorf("%s %w", file, err)
 	}
 	if err != nil {
-		return Config{}, fmt.Errorf("%s is damaged: %w: put back what it held, or begin a run in another folder", file, err)
+		return Config{}, &DamagedError{file, err}
 	}
 	return c, nil
 }
+
+// DamagedError says that a config.json is not what was written.
+type DamagedError struct {
+	File    string
+	Problem error
+}
+
+func (d *DamagedError) Error() string {
+	return fmt.Sprintf("%s is damaged: %v: put back what it held, or begin a run in another folder", d.File, d.Problem)
+}
+
+func (d *DamagedError) Unwrap() error { return d.Problem }
 
 // notARun says why there is no config.json in path.
 func notARun(path string) error {

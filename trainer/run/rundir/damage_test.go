@@ -38,6 +38,19 @@ func TestDamagedConfig(t *testing.T) {
 			t.Errorf("it speaks of the program: %v", err)
 		}
 	}
+	for want, odd := range map[string]func() error{
+		"it is a pipe": func() error { return syscall.Mkfifo(file, 0o644) }, "it is a folder": func() error { return os.Mkdir(file, 0o755) },
+		"it has more than 1.0 GiB": func() error { return errors.Join(os.WriteFile(file, nil, 0o644), os.Truncate(file, 1<<40)) },
+	} {
+		if err := errors.Join(os.Remove(file), odd()); err != nil {
+			t.Fatal(err)
+		}
+		_, err := ReadConfig(filepath.Join(dir, "a"))
+		wantError(t, err, file+" is damaged: "+want+": put back what it held, or begin a run in another folder")
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
 	// Of another version, older or newer, it is not damaged.
 	for _, format := range []string{"0", "2"} {
 		if err := os.WriteFile(file, []byte(strings.Replace(whole, `"format": 1`, `"format": `+format, 1)), 0o644); err != nil {
@@ -60,6 +73,13 @@ func TestFileForFolder(t *testing.T) {
 	}
 	_, err = d.Metrics(0, nil)
 	wantError(t, err, d.MetricsFile()+" is a folder, where a run has a file: move it away")
+	if err := errors.Join(os.Remove(d.MetricsFile()), syscall.Mkfifo(d.MetricsFile(), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Metrics(0, nil)
+	wantError(t, err, d.MetricsFile()+" is no file, where a run has one: move it away")
+	_, err = ReadMetrics(d.MetricsFile())
+	wantError(t, err, d.MetricsFile()+" is a pipe, where a file is expected")
 	if err := errors.Join(d.Close(), os.Remove(d.Events()), os.WriteFile(d.Events(), nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package rundir
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -26,6 +27,24 @@ func lockDir(path, otherwise string) (*os.File, error) {
 		err = fmt.Errorf("lock %s: %w: the file system must support flock (on Lustre: mount with -o flock or localflock)", file, err)
 	}
 	return nil, errors.Join(err, f.Close())
+}
+
+// InPlace is an error, fs.ErrNotExist, if what has the directory's name is not the one that
+// was locked: whatever is written there now is no part of this run. A disk that does not
+// say is no such error: whoever writes there hears of it.
+func (d *Dir) InPlace() error {
+	gone := &fs.PathError{Op: "find the lock of", Path: d.Path(), Err: fs.ErrNotExist}
+	now, err := os.Stat(lockFile(d.Path()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return gone
+	}
+	if err != nil {
+		return nil
+	}
+	if locked, err := d.lock.Stat(); err == nil && !os.SameFile(now, locked) {
+		return gone
+	}
+	return nil
 }
 
 // lockFile is the file that the lock is on.

@@ -128,6 +128,9 @@ func OpenMetrics(path string, step int64, kept func(Record)) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
+	if st, err := f.Stat(); err == nil && !st.Mode().IsRegular() { // a pipe, of which a read may never end
+		return nil, errors.Join(fmt.Errorf("%s is no file, where a run has one: move it away", path), f.Close())
+	}
 	m := &Metrics{f: f, last: -1}
 	if err := errors.Join(atomicfile.SyncDir(filepath.Dir(path)), m.cut(step, kept)); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
@@ -232,7 +235,7 @@ func (m *Metrics) Close() error { return errors.Join(m.f.Sync(), m.f.Close()) }
 // ReadMetrics reads all lines of the file at path. A last line that is still
 // being written is left out.
 func ReadMetrics(path string) ([]Record, error) {
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path)
 	if err != nil {
 		return nil, err
 	}
