@@ -55,6 +55,10 @@ func TestByHand(t *testing.T) {
 		// Three headers; three slices of a quarter, the first of which leaves when it is
 		// written; three results.
 		{"exchange", 4, 1 << 20, (3+1+1)*o + 2*L + 2*3*b*(1<<18) + g*(1<<20)},
+		// Eight rows of four, after five rounds of headers. A slice is 4 KB: each sends the others
+		// of its row the eight that they hold, and adds up four times as many; then one to each
+		// other row, and adds up eight. Results go back by the same ways.
+		{"grid", 32, 1 << 17, 5*(o+L+b*header) + 4*(o+L) + 2*b*(3*8+7)*(1<<12) + g*(4*8+8)*(1<<12)},
 	} {
 		got, err := Collective(Cluster{Ranks: Hosts(test.hosts, 1), Costs: m}, collective.AllReduce, test.bytes)
 		if err != nil {
@@ -297,6 +301,19 @@ func TestBadSteps(t *testing.T) {
 		"is -1 us late": func() (Result, error) {
 			return Run(t.Context(), Cluster{Ranks: []int{2}, Delay: -1}, Step{}, Noise{}, 1, 1)
 		},
+		"-1 cores": func() (Result, error) {
+			return Run(t.Context(), Cluster{Ranks: []int{2}, Cores: -1}, Step{}, Noise{}, 1, 1)
+		},
+		"-1 hosts on a machine": func() (Result, error) {
+			return Run(t.Context(), Cluster{Ranks: []int{2}, Together: -1}, Step{}, Noise{}, 1, 1)
+		},
+		"-1 groups": func() (Result, error) {
+			return Run(t.Context(), Cluster{Ranks: []int{2}, Beside: -1}, Step{}, Noise{}, 1, 1)
+		},
+		"ranks on hosts are [0]": func() (Result, error) {
+			_, err := Collective(Cluster{Ranks: []int{0}}, collective.AllReduce, 4)
+			return Result{}, err
+		},
 		"others take NaN": func() (Result, error) {
 			return Run(t.Context(), Cluster{Ranks: []int{2}, Others: math.NaN()}, Step{}, Noise{}, 1, 1)
 		},
@@ -322,7 +339,8 @@ func TestBadSteps(t *testing.T) {
 func TestTenThousand(t *testing.T) {
 	for _, each := range []int{8, 1} {
 		ranks := Hosts(10_000, each)
-		s := Step{[]Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 64*4*20_000), event(Start, 1, 0, 1024), event(Wait, 0, 0, 0), event(Wait, 1, 0, 0)}}
+		const large, small = 64 * 4 * 20_000, 1024
+		s := Step{[]Event{event(Compute, 0, 100, 0), event(Start, 0, 0, large), event(Start, 1, 0, small), event(Wait, 0, 0, 0), event(Wait, 1, 0, 0)}}
 		r, err := Run(t.Context(), Cluster{Ranks: ranks, Costs: somePrices()}, s, Noise{[]float64{1, 1.1}}, 2, 3)
 		if err != nil {
 			t.Fatal(err)
@@ -330,10 +348,11 @@ func TestTenThousand(t *testing.T) {
 		// In doubling, which comes before a grid, too, each receives once in each of its
 		// rounds. In a row each sends to each, and so do the holders of a column: addends,
 		// and results.
-		grid, want := schedule.GridOf(len(ranks)), int64(0)
+		grid, rounds := schedule.GridOf(len(ranks)), int64(0)
 		for h := range len(ranks) {
-			want += 2 * int64(len(schedule.Rounds(h, len(ranks))))
+			rounds += int64(len(schedule.Rounds(h, len(ranks))))
 		}
+		want := 2 * rounds
 		for r := range grid.Rows() {
 			lo, hi := grid.Row(r)
 			want += 2 * int64((hi-lo)*(hi-lo-1))
@@ -341,6 +360,11 @@ func TestTenThousand(t *testing.T) {
 		want += 2 * int64(grid.Width*grid.Rows()*(grid.Rows()-1))
 		if r.Messages != want {
 			t.Errorf("hosts of %d: %d messages, want %d", each, r.Messages, want)
+		}
+		// By whatever ways, all hosts' addends of a slice but its own come to one host, and its
+		// result goes to all others.
+		if bytes := rounds*(small+2*schedule.HeaderBytes) + 2*int64(len(ranks)-1)*large; r.Bytes != bytes {
+			t.Errorf("hosts of %d: %d bytes, want %d", each, r.Bytes, bytes)
 		}
 	}
 }
@@ -358,7 +382,7 @@ func TestPartsOfTenThousand(t *testing.T) {
 		rows += int64((hi - lo) * (hi - lo - 1))
 	}
 	want := headers + rows + int64(len(ranks)*(grid.Rows()-1))
-	const part = 20 * elem // all of them are less than a chunk
+	const part = 21 * elem // all of them are less than a chunk
 	for _, kind := range []collective.Kind{collective.ReduceScatter, collective.AllGather} {
 		s := Step{[]Event{{Kind: Start, What: kind, Bytes: part * 10_000}, {Kind: Wait}}}
 		r, err := Run(t.Context(), Cluster{Ranks: ranks, Costs: somePrices()}, s, Noise{}, 1, 3)
