@@ -51,6 +51,9 @@ func TestCrowdByHand(t *testing.T) {
 		// take a tenth of what the processor takes.
 		"bytes": {Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Wired: true, Costs: copies},
 			[]Event{event(Start, 0, 0, 1<<20), event(Wait, 0, 0, 0)}, 2 * 1e-3 * (1<<20 + schedule.HeaderBytes)},
+		// Through memory the links, too, are the work of the processor.
+		"bytes in memory": {Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Costs: cost.Model{Between: cost.Costs{PerByte: cost.Interval{Value: 1}, BusyPerByte: cost.Interval{Value: 0.1}}}},
+			[]Event{event(Start, 0, 0, 1<<20), event(Wait, 0, 0, 0)}, 2 * 1e-3 * (1<<20 + schedule.HeaderBytes)},
 		"bytes that overlap": {Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Wired: true, Costs: copies},
 			overlap, 2*1000 + 2*1e-3*(1<<20+schedule.HeaderBytes)},
 		"enough": {Cluster{Ranks: Hosts(2, 1), Cores: 2, Together: 2, Wired: true, Costs: sends, Wake: 50, Delay: 50}, meet, 120},

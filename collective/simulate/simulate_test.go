@@ -238,7 +238,8 @@ func TestPercentiles(t *testing.T) {
 }
 
 // TestSharedProcessor: a copy of a vector within a host is a processor's work, which
-// delays what is computed meanwhile; on a processor of its own it does not.
+// delays what is computed meanwhile; on a processor of its own it does not. So are the bytes
+// between hosts of one machine, unless they have links of their own.
 func TestSharedProcessor(t *testing.T) {
 	s := Step{[]Event{event(Start, 0, 0, 1<<20), event(Compute, 0, 5000, 0), event(Wait, 0, 0, 0)}}
 	m := cost.Model{Within: cost.Costs{Reduce: cost.Interval{Value: 1}}} // 1 MB: 1048.576 us of reading
@@ -246,6 +247,13 @@ func TestSharedProcessor(t *testing.T) {
 		r, err := Run(t.Context(), Cluster{Ranks: []int{2}, Cores: cores, Costs: m}, s, Noise{}, 3, 1)
 		if err != nil || !(math.Abs(r.Median-want) <= 1e-6) {
 			t.Errorf("2 ranks on %d processors: a step takes %v us, %v, want %v", cores, r.Median, err, want)
+		}
+	}
+	bytes := between(0, 0, 1, 0) // of a header and two halves
+	for wired, want := range map[bool]float64{true: 5000, false: 5000 + 1e-3*(1<<20+schedule.HeaderBytes)} {
+		r, err := Run(t.Context(), Cluster{Ranks: Hosts(2, 1), Together: 2, Wired: wired, Cores: 2, Costs: bytes}, s, Noise{}, 1, 1)
+		if err != nil || !(math.Abs(r.Median-want) <= 1e-6) {
+			t.Errorf("two hosts of one machine, with links of their own %v: a step takes %v us, %v, want %v", wired, r.Median, err, want)
 		}
 	}
 }
@@ -330,8 +338,10 @@ func TestBadSteps(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ended, ok, Step{}, Noise{}, 1, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("got error %v from a context that has ended", err)
+	for _, c := range []Cluster{ok, {Ranks: []int{2}, Cores: 1}} {
+		if _, err := Run(ended, c, Step{[]Event{event(Compute, 0, 1, 0)}}, Noise{}, 1, 1); !errors.Is(err, context.Canceled) {
+			t.Errorf("%+v: got error %v from a context that has ended", c, err)
+		}
 	}
 }
 
