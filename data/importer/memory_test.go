@@ -158,8 +158,9 @@ func TestTightMemory(t *testing.T) {
 	var entries []file
 	for i := range n {
 		b := pngOf(t, plain(100+i, 100, color.Gray{uint8(i)}))
-		entries = append(entries, file{fmt.Sprintf("%03d.png", i), b})
-		put(t, filepath.Join(dir, "folder", entries[i].name), b)
+		name := fmt.Sprintf("%03d", i)
+		entries = append(entries, file{name + ".jpg", b}, file{name + ".png", b}) // the last of a sample counts
+		put(t, filepath.Join(dir, "folder", name+".png"), b)
 	}
 	put(t, filepath.Join(dir, "tars", "a.tar"), tarOf(t, entries...))
 	put(t, filepath.Join(dir, "cifar", "data_batch_1.bin"), cifarFile(n))

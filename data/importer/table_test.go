@@ -75,6 +75,9 @@ func TestTable(t *testing.T) {
 			}
 		}
 		done := shard.Preprocessing{"importer": "table", "standardize": "true", "classes": "kind"}
+		if note := []string{path + ": a header in its first line; values are length, height (2), classes kind"}; !slices.Equal(s.Notes, note) {
+			t.Errorf("%s: notes %q, want %q", tt.file, s.Notes, note)
+		}
 		if !slices.Equal(x.Schema.Columns, schema.Columns) || !maps.Equal(x.Preprocessing, done) {
 			t.Errorf("%s: the index has %+v, %v", tt.file, x.Schema.Columns, x.Preprocessing)
 		}
@@ -103,6 +106,9 @@ func TestTableAsItIs(t *testing.T) {
 		path := put(t, filepath.Join(t.TempDir(), tt.file), tt.body)
 		s, err := Table(t.Context(), TableOptions{Files: []string{path}, Header: HeaderAuto})
 		dir, _ := imported(t, s, err, Options{})
+		if note := path + ": no header, so columns are called by their numbers from 0; values are 0"; len(s.Notes) != 1 || !strings.HasPrefix(s.Notes[0], note) {
+			t.Errorf("%s: notes %q, want %q", tt.file, s.Notes, note)
+		}
 		schema, b := load(t, dir, "train")
 		last := len(schema.Columns) - 1
 		if got := numbersOf(b); !slices.Equal(got, tt.want) || b.Labels[0] != -1 || schema.Columns[last] != (data.Column{Name: fmt.Sprint(last), SD: 1}) {
@@ -206,7 +212,7 @@ func TestTableLike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := put(t, filepath.Join(in, "test.csv"), []byte("kind,height,more,length\na,1002,?,3\n"))
+	later := put(t, filepath.Join(in, "test.csv"), []byte("height,kind,more,length\n1002,a,?,3\n"))
 	for label, want := range map[string]int64{"kind": 0, "": -1} {
 		like, err := Table(t.Context(), TableOptions{Files: []string{later}, Header: HeaderAuto, Label: label, Standardize: true, Like: &s.Schema})
 		dir, x := imported(t, like, err, Options{})
@@ -228,6 +234,11 @@ func TestTableLike(t *testing.T) {
 	}
 	put(t, later, []byte("height,width\n1,2\n"))
 	if _, err = Table(t.Context(), TableOptions{Files: []string{later}, Header: HeaderAuto, Like: &s.Schema}); err == nil || !strings.Contains(err.Error(), `no column "length", which those of --like have, among height, width (2)`) {
+		t.Errorf("error %v", err)
+	}
+	put(t, later, []byte("kind,height,length\na,1002,3\n"))
+	s.Schema.Classes = nil
+	if _, err = Table(t.Context(), TableOptions{Files: []string{later}, Header: HeaderAuto, Label: "0", Like: &s.Schema}); err == nil || !strings.Contains(err.Error(), "--label-column kind is of no use: those of --like have no classes") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -266,6 +277,8 @@ func TestTableBad(t *testing.T) {
 		{"wide", "a.csv", wide, TableOptions{}, ": line 1: 16385 columns, expected at most 16384"},
 		{"cut short", "a.csv.gz", string(gz(t, []byte(countedRows(1000)))[:200]), TableOptions{}, "the file ends too soon: it was cut short"},
 		{"no such column", "a.csv", "a,b\n1,2\n", TableOptions{Label: "c"}, ": --label-column c: no such column; there are a, b (2), numbered from 0"},
+		{"no such number", "a.csv", "a,b\n1,2\n", TableOptions{Label: "2"}, ": --label-column 2: no such column; there are a, b (2), numbered from 0"},
+		{"left out", "a.csv", "a,b\n1,2\n", TableOptions{Columns: []string{"a"}, LeaveOut: []string{"a"}}, ": --columns a: that column is named twice, or is left out or one of the classes"},
 		{"twice", "a.csv", "a,b\n1,2\n", TableOptions{Columns: []string{"a", "0"}}, ": --columns 0: that column is named twice"},
 		{"none left", "a.csv", "a,b\n1,2\n", TableOptions{LeaveOut: []string{"a"}, Label: "b"}, ": no column is left for values, of a, b (2)"},
 		{"few rows", "a.csv", "1,2\n3,4\n", TableOptions{TestPercent: 10}, "--test-percent 10 of the rows, 2 in all, are none for the split test"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -58,12 +59,23 @@ func TestTableLongRow(t *testing.T) {
 	}
 }
 
-// Classes that are numbers are in their order, before others.
-func TestByNumber(t *testing.T) {
-	classes := []string{"b", "10", "a", "9.0", "-1", "9"}
-	slices.SortFunc(classes, byNumber)
-	if want := []string{"-1", "9", "9.0", "10", "a", "b"}; !slices.Equal(classes, want) {
-		t.Errorf("%q, want %q", classes, want)
+// Classes that are numbers are in their order, before others; an array has no others, and they
+// are called as in text.
+func TestTableClasses(t *testing.T) {
+	for name, tt := range map[string]struct {
+		body   []byte
+		want   []string
+		labels []int64
+	}{
+		"a.csv": {[]byte("b,1\n10,2\na,3\n9.0,4\n-1,5\n9,6\n"), []string{"-1", "9", "9.0", "10", "a", "b"}, []int64{5, 3, 4, 2, 0, 1}},
+		"a.npy": {npyFile("<f8", "(4, 2)", doubles(10, 1, 0.5, 2, 1e6, 3, 10, 4)), []string{"0.5", "10", "1000000"}, []int64{1, 0, 2, 1}},
+	} {
+		path := put(t, filepath.Join(t.TempDir(), name), tt.body)
+		s, err := Table(t.Context(), TableOptions{Files: []string{path}, Header: HeaderNo, Label: "0"})
+		dir, _ := imported(t, s, err, Options{})
+		if schema, b := load(t, dir, "train"); !slices.Equal(schema.Classes, tt.want) || !slices.Equal(b.Labels, tt.labels) {
+			t.Errorf("%s: %q, labels %v; want %q, %v", name, schema.Classes, b.Labels, tt.want, tt.labels)
+		}
 	}
 }
 
