@@ -42,7 +42,10 @@ func TestCrowdByHand(t *testing.T) {
 		"late":            {Cluster{Ranks: []int{4}, Cores: 2, Delay: 10}, slices.Concat(work(100), meet, work(50)), 300 + 10/2.0},
 		"late and waking": {Cluster{Ranks: []int{4}, Cores: 2, Delay: 10, Wake: 10}, slices.Concat(work(100), meet, work(50)), 300 + (10+3*10)/2.0},
 		// Both read all of a vector of 1 MB, on the processor that also computes for both.
-		"overlap":      {Cluster{Ranks: []int{2}, Cores: 1, Costs: adds}, overlap, 2*1000 + 2*1e-3*(1<<20)},
+		"overlap": {Cluster{Ranks: []int{2}, Cores: 1, Costs: adds}, overlap, 2*1000 + 2*1e-3*(1<<20)},
+		// One after the other, each for what it has to read itself.
+		"three": {Cluster{Ranks: []int{2}, Cores: 1, Costs: adds}, []Event{event(Start, 0, 0, 1<<20), event(Wait, 0, 0, 0),
+			event(Start, 1, 0, 1<<18), event(Wait, 1, 0, 0), event(Start, 2, 0, 1<<19), event(Wait, 2, 0, 0)}, 2 * 1e-3 * (1<<20 + 1<<18 + 1<<19)},
 		"side by side": {Cluster{Ranks: []int{2}, Cores: 2, Beside: 2}, slices.Concat(work(100), meet), 200},
 		// Two rounds of a message, 240 us with a processor each. Of one processor the four want
 		// 60 each, have them after 240 in place of 60, and so are 180 late.

@@ -406,6 +406,19 @@ func TestPartsOfTenThousand(t *testing.T) {
 	}
 }
 
+// TestPartsOfUneven: of hosts of one rank and of three each sends the other a header, and its
+// ranks' parts of a reduce-scatter, or the other its own of an all-gather: four parts in all.
+func TestPartsOfUneven(t *testing.T) {
+	const part = 1 << 18
+	for _, kind := range []collective.Kind{collective.ReduceScatter, collective.AllGather} {
+		s := Step{[]Event{{Kind: Start, What: kind, Bytes: 4 * part}, {Kind: Wait}}}
+		r, err := Run(t.Context(), Cluster{Ranks: []int{1, 3}}, s, Noise{}, 1, 1)
+		if want := int64(4*part + 2*schedule.HeaderBytes); err != nil || r.Messages != 4 || r.Bytes != want {
+			t.Errorf("%v: %d messages of %d bytes, %v, want 4 of %d", kind, r.Messages, r.Bytes, err, want)
+		}
+	}
+}
+
 // BenchmarkStep is a step of 10⁴ ranks with 50 collectives.
 func BenchmarkStep(b *testing.B) {
 	for name, each := range map[string]int{"hosts of 8": 8, "hosts of 1": 1} {
