@@ -34,12 +34,13 @@ func TestBusy(t *testing.T) {
 	if line, err := Busy(nil); line != nil || err != nil {
 		t.Errorf("of nothing: %v, %v", line, err)
 	}
-	alone, unknown, negative, other := two, two, two, two
+	alone, nobody, unknown, negative, other := two, two, two, two, two
 	alone.Ranks = []int{2}
+	nobody.Ranks = []int{1, 0}
 	unknown.Sizes = []cost.Size{{Bytes: 256}}
 	negative.Sizes = []cost.Size{{Bytes: -256, Processor: 5}}
 	other.Collective = "broadcast"
-	for name, r := range map[string]cost.Report{"one host": alone, "no processor time": unknown, "fewer bytes than 0": negative, "broadcasts": other} {
+	for name, r := range map[string]cost.Report{"one host": alone, "a host without ranks": nobody, "no processor time": unknown, "fewer bytes than 0": negative, "broadcasts": other} {
 		if _, err := Busy([]cost.Report{r}); err == nil {
 			t.Errorf("%s: no error", name)
 		}

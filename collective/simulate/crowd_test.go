@@ -42,7 +42,10 @@ func TestCrowdByHand(t *testing.T) {
 		"late":            {Cluster{Ranks: []int{4}, Cores: 2, Delay: 10}, slices.Concat(work(100), meet, work(50)), 300 + 10/2.0},
 		"late and waking": {Cluster{Ranks: []int{4}, Cores: 2, Delay: 10, Wake: 10}, slices.Concat(work(100), meet, work(50)), 300 + (10+3*10)/2.0},
 		// Both read all of a vector of 1 MB, on the processor that also computes for both.
-		"overlap":      {Cluster{Ranks: []int{2}, Cores: 1, Costs: adds}, overlap, 2*1000 + 2*1e-3*(1<<20)},
+		"overlap": {Cluster{Ranks: []int{2}, Cores: 1, Costs: adds}, overlap, 2*1000 + 2*1e-3*(1<<20)},
+		// One after the other, each for what it has to read itself.
+		"three": {Cluster{Ranks: []int{2}, Cores: 1, Costs: adds}, []Event{event(Start, 0, 0, 1<<20), event(Wait, 0, 0, 0),
+			event(Start, 1, 0, 1<<18), event(Wait, 1, 0, 0), event(Start, 2, 0, 1<<19), event(Wait, 2, 0, 0)}, 2 * 1e-3 * (1<<20 + 1<<18 + 1<<19)},
 		"side by side": {Cluster{Ranks: []int{2}, Cores: 2, Beside: 2}, slices.Concat(work(100), meet), 200},
 		// Two rounds of a message, 240 us with a processor each. Of one processor the four want
 		// 60 each, have them after 240 in place of 60, and so are 180 late.
@@ -50,6 +53,9 @@ func TestCrowdByHand(t *testing.T) {
 		// A header and a half of the vector there, another half back, from either: the links
 		// take a tenth of what the processor takes.
 		"bytes": {Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Wired: true, Costs: copies},
+			[]Event{event(Start, 0, 0, 1<<20), event(Wait, 0, 0, 0)}, 2 * 1e-3 * (1<<20 + schedule.HeaderBytes)},
+		// Through memory the links, too, are the work of the processor.
+		"bytes in memory": {Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Costs: cost.Model{Between: cost.Costs{PerByte: cost.Interval{Value: 1}, BusyPerByte: cost.Interval{Value: 0.1}}}},
 			[]Event{event(Start, 0, 0, 1<<20), event(Wait, 0, 0, 0)}, 2 * 1e-3 * (1<<20 + schedule.HeaderBytes)},
 		"bytes that overlap": {Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Wired: true, Costs: copies},
 			overlap, 2*1000 + 2*1e-3*(1<<20+schedule.HeaderBytes)},
@@ -86,6 +92,11 @@ func TestCrowdCounts(t *testing.T) {
 	if want := 150 + 2*30.0; !(math.Abs(r.Processor-want) <= 1e-3) { // two rounds of a message
 		t.Errorf("with messages %v us of a processor, want %v", r.Processor, want)
 	}
+	// The fifth waits for the four on a machine of its own, which has a processor for it.
+	r, err = Run(t.Context(), Cluster{Ranks: []int{4, 1}, Cores: 2, Wake: 10}, Step{meet}, Noise{}, 1, 1)
+	if want := 150 + 3*10/5.0; err != nil || !(math.Abs(r.Processor-want) <= 1e-3) || r.Woken != 3/5.0 {
+		t.Errorf("beside a machine with enough processors: %v, %v us of a processor and %v wakings, want %v and 0.6", err, r.Processor, r.Woken, want)
+	}
 	two := []Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 4), event(Wait, 0, 0, 0), event(Start, 1, 0, 4), event(Wait, 1, 0, 0)}
 	r, err = Run(t.Context(), c, Step{two}, Noise{}, 3, 1)
 	if n := int64(2 * 4 * 2); err != nil || r.Messages != n || r.Bytes != n*(4+schedule.HeaderBytes) { // collectives, hosts and rounds
@@ -121,6 +132,15 @@ func TestCrowdExposed(t *testing.T) {
 		if !(math.Abs(r.ExposedUS()-tt.exposed) <= 1e-3) || !(math.Abs(r.Compute-tt.compute) <= 1e-3) || r.Slowest != 0 || r.Exposed[0].Label != "bucket" {
 			t.Errorf("%s: computing takes %v us, %v are exposed and %v wait for the slowest, want %v, %v and none", name, r.Compute, r.Exposed, r.Slowest, tt.compute, tt.exposed)
 		}
+	}
+	// Three wake beside one that computes, with half of a processor each, and then three by
+	// themselves: each under the label that it has waited for.
+	norm := event(Start, 1, 0, 4)
+	norm.Label = "norm"
+	two := append(slices.Clone(meet), event(Compute, 0, 50, 0), norm, event(Wait, 1, 0, 0))
+	r, err := Run(t.Context(), Cluster{Ranks: []int{4}, Cores: 2, Wake: 10}, Step{two}, Noise{}, 1, 1)
+	if want := []Exposed{{"bucket", 20 * 3 / 4.0}, {"norm", 15 * 3 / 4.0}}; err != nil || !slices.EqualFunc(r.Exposed, want, func(a, b Exposed) bool { return a.Label == b.Label && math.Abs(a.US-b.US) <= 1e-3 }) {
+		t.Errorf("two labels: %v are exposed, %v, want %v", r.Exposed, err, want)
 	}
 }
 

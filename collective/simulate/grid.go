@@ -107,9 +107,6 @@ func (g *grid) incoming(h int, what schedule.What, b bounded) int {
 	case schedule.RowAddends:
 		return (end - first - 1) * held
 	case schedule.RowResults:
-		if end-first == 1 {
-			return 0
-		}
 		return b[g.Slices()] - held
 	case schedule.ColumnAddends:
 		return (g.Rows() - 1) * g.reduced(h, b)

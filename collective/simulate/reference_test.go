@@ -268,7 +268,7 @@ func TestGrouped(t *testing.T) {
 		{Ranks: Hosts(2, 1)}, {Ranks: Hosts(5, 1)}, {Ranks: Hosts(7, 1), Together: 7, Cores: 2}, {Ranks: Hosts(16, 1)}, {Ranks: Hosts(40, 1)},
 		{Ranks: Hosts(31, 1), Together: 8, Cores: 4}, // in a grid whose last row is short, as 40 and 24 hosts in full ones
 		{Ranks: uneven(29)}, {Ranks: uneven(53)},
-		{Ranks: Hosts(4, 2)}, {Ranks: Hosts(17, 8)}, {Ranks: Hosts(24, 8)}, {Ranks: []int{1, 3, 2, 3, 1}}, {Ranks: Hosts(6, 6), Cores: 4},
+		{Ranks: Hosts(4, 2)}, {Ranks: Hosts(17, 8)}, {Ranks: Hosts(24, 8)}, {Ranks: []int{1, 3, 2, 3, 1}}, {Ranks: Hosts(12, 6), Cores: 4},
 	} {
 		c.Costs = somePrices()
 		for kind := collective.Barrier; kind <= collective.Broadcast; kind++ {

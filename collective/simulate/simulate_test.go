@@ -55,6 +55,10 @@ func TestByHand(t *testing.T) {
 		// Three headers; three slices of a quarter, the first of which leaves when it is
 		// written; three results.
 		{"exchange", 4, 1 << 20, (3+1+1)*o + 2*L + 2*3*b*(1<<18) + g*(1<<20)},
+		// Eight rows of four, after five rounds of headers. A slice is 4 KB: each sends the others
+		// of its row the eight that they hold, and adds up four times as many; then one to each
+		// other row, and adds up eight. Results go back by the same ways.
+		{"grid", 32, 1 << 17, 5*(o+L+b*header) + 4*(o+L) + 2*b*(3*8+7)*(1<<12) + g*(4*8+8)*(1<<12)},
 	} {
 		got, err := Collective(Cluster{Ranks: Hosts(test.hosts, 1), Costs: m}, collective.AllReduce, test.bytes)
 		if err != nil {
@@ -234,7 +238,8 @@ func TestPercentiles(t *testing.T) {
 }
 
 // TestSharedProcessor: a copy of a vector within a host is a processor's work, which
-// delays what is computed meanwhile; on a processor of its own it does not.
+// delays what is computed meanwhile; on a processor of its own it does not. So are the bytes
+// between hosts of one machine, unless they have links of their own.
 func TestSharedProcessor(t *testing.T) {
 	s := Step{[]Event{event(Start, 0, 0, 1<<20), event(Compute, 0, 5000, 0), event(Wait, 0, 0, 0)}}
 	m := cost.Model{Within: cost.Costs{Reduce: cost.Interval{Value: 1}}} // 1 MB: 1048.576 us of reading
@@ -242,6 +247,13 @@ func TestSharedProcessor(t *testing.T) {
 		r, err := Run(t.Context(), Cluster{Ranks: []int{2}, Cores: cores, Costs: m}, s, Noise{}, 3, 1)
 		if err != nil || !(math.Abs(r.Median-want) <= 1e-6) {
 			t.Errorf("2 ranks on %d processors: a step takes %v us, %v, want %v", cores, r.Median, err, want)
+		}
+	}
+	bytes := between(0, 0, 1, 0) // of a header and two halves
+	for wired, want := range map[bool]float64{true: 5000, false: 5000 + 1e-3*(1<<20+schedule.HeaderBytes)} {
+		r, err := Run(t.Context(), Cluster{Ranks: Hosts(2, 1), Together: 2, Wired: wired, Cores: 2, Costs: bytes}, s, Noise{}, 1, 1)
+		if err != nil || !(math.Abs(r.Median-want) <= 1e-6) {
+			t.Errorf("two hosts of one machine, with links of their own %v: a step takes %v us, %v, want %v", wired, r.Median, err, want)
 		}
 	}
 }
@@ -297,6 +309,19 @@ func TestBadSteps(t *testing.T) {
 		"is -1 us late": func() (Result, error) {
 			return Run(t.Context(), Cluster{Ranks: []int{2}, Delay: -1}, Step{}, Noise{}, 1, 1)
 		},
+		"-1 cores": func() (Result, error) {
+			return Run(t.Context(), Cluster{Ranks: []int{2}, Cores: -1}, Step{}, Noise{}, 1, 1)
+		},
+		"-1 hosts on a machine": func() (Result, error) {
+			return Run(t.Context(), Cluster{Ranks: []int{2}, Together: -1}, Step{}, Noise{}, 1, 1)
+		},
+		"-1 groups": func() (Result, error) {
+			return Run(t.Context(), Cluster{Ranks: []int{2}, Beside: -1}, Step{}, Noise{}, 1, 1)
+		},
+		"ranks on hosts are [0]": func() (Result, error) {
+			_, err := Collective(Cluster{Ranks: []int{0}}, collective.AllReduce, 4)
+			return Result{}, err
+		},
 		"others take NaN": func() (Result, error) {
 			return Run(t.Context(), Cluster{Ranks: []int{2}, Others: math.NaN()}, Step{}, Noise{}, 1, 1)
 		},
@@ -313,8 +338,10 @@ func TestBadSteps(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ended, ok, Step{}, Noise{}, 1, 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("got error %v from a context that has ended", err)
+	for _, c := range []Cluster{ok, {Ranks: []int{2}, Cores: 1}} {
+		if _, err := Run(ended, c, Step{[]Event{event(Compute, 0, 1, 0)}}, Noise{}, 1, 1); !errors.Is(err, context.Canceled) {
+			t.Errorf("%+v: got error %v from a context that has ended", c, err)
+		}
 	}
 }
 
@@ -322,7 +349,8 @@ func TestBadSteps(t *testing.T) {
 func TestTenThousand(t *testing.T) {
 	for _, each := range []int{8, 1} {
 		ranks := Hosts(10_000, each)
-		s := Step{[]Event{event(Compute, 0, 100, 0), event(Start, 0, 0, 64*4*20_000), event(Start, 1, 0, 1024), event(Wait, 0, 0, 0), event(Wait, 1, 0, 0)}}
+		const large, small = 64 * 4 * 20_000, 1024
+		s := Step{[]Event{event(Compute, 0, 100, 0), event(Start, 0, 0, large), event(Start, 1, 0, small), event(Wait, 0, 0, 0), event(Wait, 1, 0, 0)}}
 		r, err := Run(t.Context(), Cluster{Ranks: ranks, Costs: somePrices()}, s, Noise{[]float64{1, 1.1}}, 2, 3)
 		if err != nil {
 			t.Fatal(err)
@@ -330,10 +358,11 @@ func TestTenThousand(t *testing.T) {
 		// In doubling, which comes before a grid, too, each receives once in each of its
 		// rounds. In a row each sends to each, and so do the holders of a column: addends,
 		// and results.
-		grid, want := schedule.GridOf(len(ranks)), int64(0)
+		grid, rounds := schedule.GridOf(len(ranks)), int64(0)
 		for h := range len(ranks) {
-			want += 2 * int64(len(schedule.Rounds(h, len(ranks))))
+			rounds += int64(len(schedule.Rounds(h, len(ranks))))
 		}
+		want := 2 * rounds
 		for r := range grid.Rows() {
 			lo, hi := grid.Row(r)
 			want += 2 * int64((hi-lo)*(hi-lo-1))
@@ -341,6 +370,11 @@ func TestTenThousand(t *testing.T) {
 		want += 2 * int64(grid.Width*grid.Rows()*(grid.Rows()-1))
 		if r.Messages != want {
 			t.Errorf("hosts of %d: %d messages, want %d", each, r.Messages, want)
+		}
+		// By whatever ways, all hosts' addends of a slice but its own come to one host, and its
+		// result goes to all others.
+		if bytes := rounds*(small+2*schedule.HeaderBytes) + 2*int64(len(ranks)-1)*large; r.Bytes != bytes {
+			t.Errorf("hosts of %d: %d bytes, want %d", each, r.Bytes, bytes)
 		}
 	}
 }
@@ -358,7 +392,7 @@ func TestPartsOfTenThousand(t *testing.T) {
 		rows += int64((hi - lo) * (hi - lo - 1))
 	}
 	want := headers + rows + int64(len(ranks)*(grid.Rows()-1))
-	const part = 20 * elem // all of them are less than a chunk
+	const part = 21 * elem // all of them are less than a chunk
 	for _, kind := range []collective.Kind{collective.ReduceScatter, collective.AllGather} {
 		s := Step{[]Event{{Kind: Start, What: kind, Bytes: part * 10_000}, {Kind: Wait}}}
 		r, err := Run(t.Context(), Cluster{Ranks: ranks, Costs: somePrices()}, s, Noise{}, 1, 3)
@@ -368,6 +402,19 @@ func TestPartsOfTenThousand(t *testing.T) {
 		bytes := headers*schedule.HeaderBytes + int64(len(ranks)-1)*part*10_000
 		if r.Messages != want || r.Bytes != bytes {
 			t.Errorf("%v: %d messages of %d bytes, want %d of %d", kind, r.Messages, r.Bytes, want, bytes)
+		}
+	}
+}
+
+// TestPartsOfUneven: of hosts of one rank and of three each sends the other a header, and its
+// ranks' parts of a reduce-scatter, or the other its own of an all-gather: four parts in all.
+func TestPartsOfUneven(t *testing.T) {
+	const part = 1 << 18
+	for _, kind := range []collective.Kind{collective.ReduceScatter, collective.AllGather} {
+		s := Step{[]Event{{Kind: Start, What: kind, Bytes: 4 * part}, {Kind: Wait}}}
+		r, err := Run(t.Context(), Cluster{Ranks: []int{1, 3}}, s, Noise{}, 1, 1)
+		if want := int64(4*part + 2*schedule.HeaderBytes); err != nil || r.Messages != 4 || r.Bytes != want {
+			t.Errorf("%v: %d messages of %d bytes, %v, want 4 of %d", kind, r.Messages, r.Bytes, err, want)
 		}
 	}
 }

@@ -192,6 +192,25 @@ func TestWebDatasetSplitsAgreeOnClasses(t *testing.T) {
 	}
 }
 
+// Samples of a WebDataset that say nothing, or too much, are named.
+func TestWebDatasetBad(t *testing.T) {
+	picture := file{"set/0.png", dot(t)}
+	for want, files := range map[string][]file{
+		`a.tar: set/0: class "cat", expected a number`:                           {picture, {"set/0.cls", []byte("cat\n")}},
+		`a.tar: set/0: class "-1", expected a number`:                            {picture, {"set/0.cls", []byte("-1")}},
+		"a class number of 1048576, expected at most 1048575":                    {picture, {"set/0.cls", []byte("1048576")}},
+		"a.tar: set/1: a sample without a picture, expected .jpg, .jpeg or .png": {picture, {"set/0.cls", []byte("0")}, {"set/1.cls", []byte("0")}},
+	} {
+		s, err := WebDataset(t.Context(), []string{put(t, filepath.Join(t.TempDir(), "a.tar"), tarOf(t, files...))}, Geometry{})
+		if err == nil {
+			_, err = Run(t.Context(), s, Options{Out: filepath.Join(t.TempDir(), "out")})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %q", err, want)
+		}
+	}
+}
+
 // Top folders decide what the splits are; a picture beside them does not undo it.
 func TestFolderPicturesOutsideSplits(t *testing.T) {
 	for _, tt := range []struct {

@@ -158,20 +158,24 @@ func TestTightMemory(t *testing.T) {
 	var entries []file
 	for i := range n {
 		b := pngOf(t, plain(100+i, 100, color.Gray{uint8(i)}))
-		entries = append(entries, file{fmt.Sprintf("%03d.png", i), b})
-		put(t, filepath.Join(dir, "folder", entries[i].name), b)
+		name := fmt.Sprintf("%03d", i)
+		entries = append(entries, file{name + ".jpg", b}, file{name + ".png", b}) // the last of a sample counts
+		put(t, filepath.Join(dir, "folder", name+".png"), b)
 	}
 	put(t, filepath.Join(dir, "tars", "a.tar"), tarOf(t, entries...))
 	put(t, filepath.Join(dir, "cifar", "data_batch_1.bin"), cifarFile(n))
 	idx := filepath.Join(dir, "mnist")
 	put(t, filepath.Join(idx, "train-images-idx3-ubyte"), idxFile(idxPictures, n, 100, 100))
 	put(t, filepath.Join(idx, "train-labels-idx1-ubyte"), append(idxFile(idxLabels, n)[:8], make([]byte, n)...))
+	digits, classes := svhnLike(t, n)
+	put(t, filepath.Join(dir, "svhn", "train_32x32.mat"), matOf(digits, classes))
 	g := Geometry{Size: data.Square(20), Channels: 3}
 	open := map[string]func() (*Set, error){
 		"folder": func() (*Set, error) { return Folder(t.Context(), filepath.Join(dir, "folder"), g, 0) },
 		"tars":   func() (*Set, error) { return WebDataset(t.Context(), []string{filepath.Join(dir, "tars")}, g) },
 		"cifar":  func() (*Set, error) { return CIFAR10(t.Context(), []string{filepath.Join(dir, "cifar")}, g) },
 		"mnist":  func() (*Set, error) { return MNIST(t.Context(), idx, g) },
+		"svhn":   func() (*Set, error) { return SVHN(t.Context(), filepath.Join(dir, "svhn"), g) },
 	}
 	for name, f := range open {
 		t.Run(name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func (r record) value(i int, column string) (float64, error) {
 func (r record) class(i int, column string) (string, error) {
 	if r.numbers != nil {
 		v, err := r.value(i, column)
-		return strconv.FormatFloat(v, 'g', -1, 64), err
+		return strconv.FormatFloat(v, 'f', -1, 64), err // as text has it: 1000000, not 1e+06
 	}
 	text := strings.TrimSpace(r.fields[i])
 	if missing[strings.ToLower(text)] {

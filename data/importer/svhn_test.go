@@ -104,10 +104,13 @@ func TestSVHN(t *testing.T) {
 func TestSVHNBad(t *testing.T) {
 	x, y := svhnLike(t, 5)
 	digits := func(values ...byte) []byte { return matVariable(t, "y", values, 1, uint32Of(len(values))) }
+	spoilt := matOf(x)
+	spoilt[len(spoilt)-1] ^= 1 // of the checksum of all that is in X
 	for name, tt := range map[string]struct {
 		b    []byte
 		want string
 	}{
+		"spoilt":       {spoilt, "checksum"},
 		"another file": {[]byte("\x89PNG"), "not a MAT-file of level 5"},
 		"nothing":      {matOf(), "no pictures (the variable X) in it, only nothing"},
 		"digits only":  {matOf(y), "no pictures (the variable X) in it, only y (5×1 uint8)"},

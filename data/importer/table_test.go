@@ -2,9 +2,8 @@ package importer
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"ebtrain/data"
+	"ebtrain/data/shard"
 )
 
 // measured is a table whose columns have other scales, with classes.
@@ -48,8 +48,9 @@ func TestTable(t *testing.T) {
 		{"a.tsv.gz", gz(t, []byte(tabs)), TableOptions{Label: "kind"}},
 		{"a.csv.zst", zst(t, []byte(measured)), TableOptions{Label: "kind"}},
 		{"a.txt", []byte(strings.ReplaceAll(measured, ",", " ;")), TableOptions{Label: "kind", Delimiter: ';'}},
-		{"a.dat", []byte(strings.ReplaceAll(measured, ",", "   ")), TableOptions{Label: "kind", Delimiter: ' '}},
-		{"a.csv", []byte("x,kind,height,length\n0,b,1000.5,1\n0,a,\" 1002.5\",2\n0,b,1003,6\n"), TableOptions{Label: "kind", Columns: []string{"length", "2"}}},
+		{"a.dat", []byte(strings.NewReplacer(",", "   ", "\n", "  \n").Replace(measured)), TableOptions{Label: "kind", Delimiter: ' '}},
+		{"a.csv", []byte("# " + measured), TableOptions{Label: "kind"}}, // of numpy.savetxt
+		{"a.csv", []byte("kind,x,height,length\nb,0,1000.5,1\na,0,\" 1002.5\",2\nb,0,1003,6\n"), TableOptions{Label: "kind", Columns: []string{"length", "2"}}},
 		{"a.csv", []byte(",length,height,kind\n0,1,1000.5,b\n1,2,1002.5,a\n2,6,1003,b\n"), TableOptions{Label: "kind", LeaveOut: []string{"0"}}},
 	} {
 		path := put(t, filepath.Join(t.TempDir(), tt.file), tt.body)
@@ -73,7 +74,11 @@ func TestTable(t *testing.T) {
 				t.Errorf("%s: value %d is %v, which is %s of %v", tt.file, i, v, c.Text(v), raw)
 			}
 		}
-		if !slices.Equal(x.Schema.Columns, schema.Columns) || x.Preprocessing["importer"] != "table" {
+		done := shard.Preprocessing{"importer": "table", "standardize": "true", "classes": "kind"}
+		if note := []string{path + ": a header in its first line; values are length, height (2), classes kind"}; !slices.Equal(s.Notes, note) {
+			t.Errorf("%s: notes %q, want %q", tt.file, s.Notes, note)
+		}
+		if !slices.Equal(x.Schema.Columns, schema.Columns) || !maps.Equal(x.Preprocessing, done) {
 			t.Errorf("%s: the index has %+v, %v", tt.file, x.Schema.Columns, x.Preprocessing)
 		}
 	}
@@ -92,6 +97,7 @@ func TestTableAsItIs(t *testing.T) {
 		want []float32
 	}{
 		{"a.csv", []byte("1,-2.5\n3,.25\n5,6e20\n"), want},
+		{"a.csv", []byte("1\n-2.5\n"), want[:2]},
 		{"a.npy", npyFile("<f8", "(3, 2)", doubles(1, -2.5, 3, 0.25, 5, 6e20)), want},
 		{"a.npy", npyFile(">f4", "(3, 2)", single), want},
 		{"a.npy", npyFile("|i1", "(3, 2)", []byte{1, 255, 3, 4, 5, 128}), []float32{1, -1, 3, 4, 5, -128}},
@@ -100,8 +106,12 @@ func TestTableAsItIs(t *testing.T) {
 		path := put(t, filepath.Join(t.TempDir(), tt.file), tt.body)
 		s, err := Table(t.Context(), TableOptions{Files: []string{path}, Header: HeaderAuto})
 		dir, _ := imported(t, s, err, Options{})
+		if note := path + ": no header, so columns are called by their numbers from 0; values are 0"; len(s.Notes) != 1 || !strings.HasPrefix(s.Notes[0], note) {
+			t.Errorf("%s: notes %q, want %q", tt.file, s.Notes, note)
+		}
 		schema, b := load(t, dir, "train")
-		if got := numbersOf(b); !slices.Equal(got, tt.want) || b.Labels[0] != -1 || schema.Columns[1] != (data.Column{Name: "1", SD: 1}) {
+		last := len(schema.Columns) - 1
+		if got := numbersOf(b); !slices.Equal(got, tt.want) || b.Labels[0] != -1 || schema.Columns[last] != (data.Column{Name: fmt.Sprint(last), SD: 1}) {
 			t.Errorf("%s: %v of %+v, want %v", tt.file, got, schema, tt.want)
 		}
 	}
@@ -123,7 +133,10 @@ func TestTableSplits(t *testing.T) {
 	in := t.TempDir()
 	a := put(t, filepath.Join(in, "latest.csv"), []byte(countedRows(1000)))
 	s, err := Table(t.Context(), TableOptions{Files: []string{a}, Header: HeaderAuto, ValPercent: 5, TestPercent: 20})
-	dir, _ := imported(t, s, err, Options{})
+	dir, whole := imported(t, s, err, Options{})
+	if want := (shard.Preprocessing{"importer": "table", "standardize": "false", "percent of val": "5", "percent of test": "20"}); !maps.Equal(whole.Preprocessing, want) {
+		t.Errorf("the index says %v, want %v", whole.Preprocessing, want)
+	}
 	seen := map[float32]bool{}
 	for split, n := range map[string]int{"train": 750, "val": 50, "test": 200} {
 		_, b := load(t, dir, split)
@@ -144,6 +157,9 @@ func TestTableSplits(t *testing.T) {
 	if _, err = Table(t.Context(), TableOptions{Files: []string{b, a}, Header: HeaderAuto, ValPercent: 10}); err == nil || !strings.Contains(err.Error(), "latest.csv: the columns a, b (2), expected those of") {
 		t.Errorf("a header after none: %v", err)
 	}
+	if _, err = Table(t.Context(), TableOptions{Files: []string{a, b}, Header: HeaderAuto, TestPercent: 10}); err == nil || !strings.Contains(err.Error(), b+": is the split test by its name, so no 10 percent of other files can be") {
+		t.Errorf("shares for a split that has a file: %v", err)
+	}
 	s, err = Table(t.Context(), TableOptions{Files: []string{a, b}, Header: HeaderAuto, ValPercent: 10})
 	dir, x := imported(t, s, err, Options{Limit: 30})
 	if _, test := load(t, dir, "test"); !slices.Equal(numbersOf(test), []float32{7, -7}) || x.Splits["train"].Samples != 30 || x.Splits["val"].Samples != 30 {
@@ -158,8 +174,8 @@ func TestTableSkips(t *testing.T) {
 	s, err := Table(t.Context(), o)
 	dir, x := imported(t, s, err, Options{SkipBad: true, Limit: 5})
 	schema, b := load(t, dir, "train")
-	if got := numbersOf(b); !slices.Equal(got, []float32{-1, -1, 1, 1}) || schema.Columns[0] != (data.Column{Name: "a", Mean: 3, SD: 2}) {
-		t.Errorf("%v of %+v", got, schema.Columns)
+	if got := numbersOf(b); !slices.Equal(got, []float32{-1, -1, 1, 1}) || !slices.Equal(schema.Classes, []string{"x", "y"}) || schema.Columns[0] != (data.Column{Name: "a", Mean: 3, SD: 2}) {
+		t.Errorf("%v of %+v, %v", got, schema.Columns, schema.Classes)
 	}
 	var why []string
 	for _, s := range x.Skipped {
@@ -196,11 +212,14 @@ func TestTableLike(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := put(t, filepath.Join(in, "test.csv"), []byte("kind,height,more,length\na,1002,?,3\n"))
+	later := put(t, filepath.Join(in, "test.csv"), []byte("height,kind,more,length\n1002,a,?,3\n"))
 	for label, want := range map[string]int64{"kind": 0, "": -1} {
 		like, err := Table(t.Context(), TableOptions{Files: []string{later}, Header: HeaderAuto, Label: label, Standardize: true, Like: &s.Schema})
-		dir, _ := imported(t, like, err, Options{})
+		dir, x := imported(t, like, err, Options{})
 		schema, b := load(t, dir, "test")
+		if x.Preprocessing["scale"] != "given" || x.Preprocessing["standardize"] != "false" || x.Preprocessing["classes"] != label {
+			t.Errorf("the index says %v", x.Preprocessing)
+		}
 		if !slices.Equal(schema.Columns, s.Schema.Columns) || !slices.Equal(numbersOf(b), []float32{0, 0}) || b.Labels[0] != want {
 			t.Errorf("%+v: %v, %v", schema, numbersOf(b), b.Labels)
 		}
@@ -215,6 +234,11 @@ func TestTableLike(t *testing.T) {
 	}
 	put(t, later, []byte("height,width\n1,2\n"))
 	if _, err = Table(t.Context(), TableOptions{Files: []string{later}, Header: HeaderAuto, Like: &s.Schema}); err == nil || !strings.Contains(err.Error(), `no column "length", which those of --like have, among height, width (2)`) {
+		t.Errorf("error %v", err)
+	}
+	put(t, later, []byte("kind,height,length\na,1002,3\n"))
+	s.Schema.Classes = nil
+	if _, err = Table(t.Context(), TableOptions{Files: []string{later}, Header: HeaderAuto, Label: "0", Like: &s.Schema}); err == nil || !strings.Contains(err.Error(), "--label-column kind is of no use: those of --like have no classes") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -253,10 +277,13 @@ func TestTableBad(t *testing.T) {
 		{"wide", "a.csv", wide, TableOptions{}, ": line 1: 16385 columns, expected at most 16384"},
 		{"cut short", "a.csv.gz", string(gz(t, []byte(countedRows(1000)))[:200]), TableOptions{}, "the file ends too soon: it was cut short"},
 		{"no such column", "a.csv", "a,b\n1,2\n", TableOptions{Label: "c"}, ": --label-column c: no such column; there are a, b (2), numbered from 0"},
+		{"no such number", "a.csv", "a,b\n1,2\n", TableOptions{Label: "2"}, ": --label-column 2: no such column; there are a, b (2), numbered from 0"},
+		{"left out", "a.csv", "a,b\n1,2\n", TableOptions{Columns: []string{"a"}, LeaveOut: []string{"a"}}, ": --columns a: that column is named twice, or is left out or one of the classes"},
 		{"twice", "a.csv", "a,b\n1,2\n", TableOptions{Columns: []string{"a", "0"}}, ": --columns 0: that column is named twice"},
 		{"none left", "a.csv", "a,b\n1,2\n", TableOptions{LeaveOut: []string{"a"}, Label: "b"}, ": no column is left for values, of a, b (2)"},
 		{"few rows", "a.csv", "1,2\n3,4\n", TableOptions{TestPercent: 10}, "--test-percent 10 of the rows, 2 in all, are none for the split test"},
 		{"test alone", "a-test.csv", "1,2\n3,4\n", TableOptions{}, ": is the split test by its name, and no file is for training: rename it"},
+		{"many classes", "a.csv", countedRows(mostClasses + 1), TableOptions{Label: "a"}, `: line 65538: more than 65536 classes in column "a", expected few: is it one of numbers?`},
 		{"no class", "a.csv", "1,x\n3,\n", TableOptions{Label: "1"}, `: line 2: column "1", of the classes, has no value, only ""`},
 		{"pictures", "a.npy", string(npyFile("<f8", "(1, 2, 2)", doubles(1, 2, 3, 4))), TableOptions{}, ": the shape (1, 2, 2), expected (N, d), rows of d numbers"},
 		{"half", "a.npy", string(npyFile("<f2", "(1, 2)", []byte{0, 0, 0, 0})), TableOptions{}, `: values of the kind "<f2", expected numbers of 32 or 64 bits`},
@@ -319,70 +346,4 @@ func TestTableChanges(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	}
-}
-
-// endless is a row that nothing ends, or for long.
-type endless struct{ read int64 }
-
-func (e *endless) Read(p []byte) (int, error) {
-	if e.read > 4*maxRowBytes {
-		return 0, io.EOF
-	}
-	for i := range p {
-		p[i] = '"'
-		if e.read+int64(i) > 0 {
-			p[i] = 'x'
-		}
-	}
-	e.read += int64(len(p))
-	return len(p), nil
-}
-
-// A row is not read into memory for ever: here a quote is left open.
-func TestTableLongRow(t *testing.T) {
-	var e endless
-	r, err := readRows(&e, ',', "a.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.close()
-	if _, err = r.next(); !errors.Is(err, errLongRow) || !strings.Contains(err.Error(), "a.csv: after line 0: over the limit of 16777216 bytes for a row: is there a quote") || e.read > maxRowBytes+1<<20 {
-		t.Errorf("%v after %d bytes", err, e.read)
-	}
-}
-
-// FuzzTable reads any text.
-func FuzzTable(f *testing.F) {
-	for _, text := range []string{measured, "1;2\n", "\"a\nb\",c\r\n1, 2\n", "\xff\xfe1", "a,b\n1,\"2\n3,4\n", "\x1f\x8b\x08", ",,\n"} {
-		f.Add([]byte(text), ',')
-		f.Add([]byte(text), ' ')
-	}
-	f.Fuzz(func(t *testing.T, b []byte, comma rune) {
-		if (TableOptions{Files: []string{"a"}, Header: HeaderAuto, Delimiter: comma}).Validate() != nil || comma == 0 {
-			return
-		}
-		r, err := readRows(strings.NewReader(string(b)), comma, "a.csv")
-		if err != nil {
-			return
-		}
-		defer r.close()
-		for line := int64(0); ; {
-			rec, err := r.next()
-			if err != nil {
-				if !errors.Is(err, io.EOF) && !strings.HasPrefix(err.Error(), "a.csv: ") {
-					t.Errorf("error %v names no file", err)
-				}
-				return
-			}
-			if rec.width() < 1 || rec.number <= line {
-				t.Fatalf("row %v after line %d", rec, line)
-			}
-			line = rec.number
-			for i := range rec.fields {
-				if v, err := rec.value(i, "x"); err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
-					t.Errorf("%q is %v", rec.fields[i], v)
-				}
-			}
-		}
-	})
 }

@@ -38,9 +38,10 @@ func (t tarSample) class() (int64, error) {
 	if t.label == nil {
 		return -1, nil
 	}
-	n, err := strconv.ParseUint(string(bytes.TrimSpace(t.label)), 10, 31)
+	text := bytes.TrimSpace(t.label)
+	n, err := strconv.ParseUint(string(text), 10, 31)
 	if err != nil {
-		return 0, fmt.Errorf("class %.20q, expected a number", t.label)
+		return 0, fmt.Errorf("class %.20q, expected a number", text)
 	}
 	return int64(n), nil
 }

@@ -320,14 +320,14 @@ func TestTarCut(t *testing.T) {
 	}
 }
 
-// Links in a tar, into which programs turn what they find twice, are left alone as those
-// in a zip are, and not without a word.
+// Links in a tar, into which programs turn what they find twice, and hidden files are left
+// alone as those in a zip are, and not without a word.
 func TestLinksInTars(t *testing.T) {
 	links := func(first ...file) string {
 		var b bytes.Buffer
 		w := tar.NewWriter(&b)
 		for _, h := range []tar.Header{
-			{Name: "b/", Typeflag: tar.TypeDir}, {Name: "b/1.png", Linkname: "0.png", Typeflag: tar.TypeLink}, {Name: "b/2.png", Linkname: "../0.png", Typeflag: tar.TypeSymlink},
+			{Name: "b/", Typeflag: tar.TypeDir}, {Name: "b/1.png", Linkname: "0.png", Typeflag: tar.TypeLink}, {Name: "b/2.png", Linkname: "../0.png", Typeflag: tar.TypeSymlink}, {Name: "b/._0.png", Typeflag: tar.TypeReg},
 		} {
 			if err := w.WriteHeader(&h); err != nil {
 				t.Fatal(err)
@@ -339,7 +339,7 @@ func TestLinksInTars(t *testing.T) {
 		files := tarOf(t, first...)
 		return put(t, filepath.Join(t.TempDir(), "a.tar"), append(files[:len(files)-1024], b.Bytes()...)) // without its end
 	}
-	const want = "left alone: 2 neither file nor folder (such as b/1.png, a link or the like)"
+	const want = "left alone: 1 hidden (such as b/._0.png), 2 neither file nor folder (such as b/1.png, a link or the like)"
 	s, err := WebDataset(t.Context(), []string{links(file{"0.png", dot(t)})}, Geometry{})
 	if err != nil || s.Splits[0].Count != 1 || !slices.Equal(s.Notes, []string{want}) {
 		t.Errorf("%v, notes %q", err, s.Notes)

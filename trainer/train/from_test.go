@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -149,6 +150,23 @@ func TestFromTakesTheSettings(t *testing.T) {
 	}
 }
 
+// State of layers that another batch has no use for, as persistent chains, begins anew; but of
+// other data a run cannot be.
+func TestFromAnotherBatch(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	args := strings.Fields("--algo cd --persistent --hidden 4 --data gauss:train=32 --steps 2 --batch 4 --threads 1 --out")
+	for _, more := range [][]string{{first}, {second, "--batch", "8", "--from", first}} {
+		if err := run(t.Context(), append(slices.Clone(args), more...), nil, io.Discard, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args = append(args, filepath.Join(dir, "third"), "--data", "gauss:dim=3,train=32", "--from", first)
+	if err := run(t.Context(), args, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "--from: gauss:dim=3,train=32 holds points of 3 values, and the model of "+first+" takes points of 2 values") {
+		t.Errorf("got %v, expected that the model takes points of 2 values", err)
+	}
+}
+
 // What cannot be begun with is said before anything is written.
 func TestFromMistakes(t *testing.T) {
 	dir := t.TempDir()
@@ -181,6 +199,9 @@ func TestFromMistakes(t *testing.T) {
 		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: something is left in --out: %v", args, err)
 		}
+	}
+	if err := run(t.Context(), []string{"--from", first, "--out", out, "--widht", "8"}, nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "--widht") {
+		t.Errorf("got %v, expected that there is no flag --widht", err)
 	}
 	var help strings.Builder
 	if err := run(t.Context(), []string{"--from", dir, "--help"}, nil, &help, io.Discard); !errors.Is(err, cliflag.ErrHelp) || !strings.Contains(help.String(), "--from string") {

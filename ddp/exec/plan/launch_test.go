@@ -91,8 +91,9 @@ func TestLaunches(t *testing.T) {
 	}
 }
 
-// TestLaunchesBatch: the steps of an optimiser for weights of their own are one
-// launch, and what fills the device does not wait for it.
+// TestLaunchesBatch: the steps of an optimiser for weights of their own are one launch, or as
+// many as were asked for, but for those that can only be alone, and what fills the device does
+// not wait for it. Where they fill it, too, those that are alike are one launch.
 func TestLaunchesBatch(t *testing.T) {
 	var b graph.Builder
 	x := b.Input("x", graph.T(graph.F32, 64, 64))
@@ -107,9 +108,35 @@ func TestLaunchesBatch(t *testing.T) {
 	}
 	p := New(g, Options{Name: "batch", Apart: 1 << 10})
 	p.Allocate()
-	launches := p.Launches(Together{Chain: 16, Batch: 100})
-	if len(launches) != 4+5 || len(launches[3].Chains) != 5 {
-		t.Errorf("got %v, want the product, its exponential, its copy, five steps in one, and five copies\n%s", launches, dump(t, p))
+	var steps []int
+	for i, s := range p.Steps {
+		if s.Kind() == KindFused && p.Values[s.Out[0]].Bytes() < 100 {
+			steps = append(steps, i)
+		}
+	}
+	alike := func(i int) string {
+		if k := slices.Index(steps, i); k >= 0 {
+			return []string{"even", "odd"}[k%2]
+		}
+		return ""
+	}
+	for name, c := range map[string]struct {
+		with Together
+		want []int // chains of each launch: of the product, its exponential, its copy, the five steps, and five copies
+	}{
+		"any number": {Together{Chain: 16, Batch: 100}, []int{1, 1, 1, 5, 1, 1, 1, 1, 1}},
+		"five":       {Together{Chain: 16, Batch: 100, Most: 5}, []int{1, 1, 1, 5, 1, 1, 1, 1, 1}},
+		"two":        {Together{Chain: 16, Batch: 100, Most: 2}, []int{1, 1, 1, 2, 1, 1, 2, 1, 1, 1, 1}},
+		"one alone":  {Together{Chain: 16, Batch: 100, Can: func(i int) bool { return i != steps[1] }}, []int{1, 1, 1, 1, 1, 4, 1, 1, 1, 1}},
+		"two by two": {Together{Alike: alike}, []int{1, 1, 1, 3, 1, 1, 1, 2, 1, 1}},
+	} {
+		var got []int
+		for _, l := range p.Launches(c.with) {
+			got = append(got, len(l.Chains))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: launches of %v chains, want %v\n%s", name, got, c.want, dump(t, p))
+		}
 	}
 }
 
@@ -137,7 +164,9 @@ func TestWaitsComeLast(t *testing.T) {
 func TestPatience(t *testing.T) {
 	var b graph.Builder
 	x := b.Input("x", graph.T(graph.F32, 64, 64))
-	b.Output("sum", b.AllReduce(collective.Sum, "small", b.Exp(b.Input("small", graph.T(graph.F32, 3))))[0])
+	small := b.Input("small", graph.T(graph.F32, 3, 3))
+	small = b.Exp(b.MatMul(small, small, false, false)) // can begin behind one launch
+	b.Output("sum", b.AllReduce(collective.Sum, "small", b.MatMul(small, small, false, false))[0])
 	for range 9 {
 		x = b.MatMul(x, x, false, false)
 	}
@@ -148,7 +177,7 @@ func TestPatience(t *testing.T) {
 	}
 	p := New(g, Options{Name: "patience", World: 2, Apart: 1 << 20})
 	p.Allocate()
-	for patience, want := range map[int]int{0: 10, 2: 2, 4: 4} {
+	for patience, want := range map[int]int{0: 11, 1: 2, 2: 3, 4: 5} {
 		launches := p.Launches(Together{Chain: 16, Batch: 100, Patience: patience})
 		first := slices.IndexFunc(launches, func(l Launch) bool { return p.Steps[l.Chains[0][0]].Kind() == KindFused })
 		if first != want {

@@ -340,7 +340,8 @@ func TestPRDCOfTies(t *testing.T) {
 	}
 	for name, set := range map[string]struct{ real, fake Matrix }{
 		"on a grid": {grid(80, 2), grid(60, 2)}, "repeated": {real, repeated}, "repeated data": {repeated, real},
-		"one row": {repeated.Pick(make([]int, 30)), repeated},
+		"one row": {repeated.Pick(make([]int, 30)), repeated}, "at random": {normal(rng, 80, 8), normal(rng, 60, 8)},
+		"of no length": {NewMatrix(20, 16), NewMatrix(30, 16)},
 	} {
 		m, err := NewManifold(set.real, rough)
 		if err != nil {

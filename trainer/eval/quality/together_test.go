@@ -58,19 +58,35 @@ func failing(nth int, err error) Products {
 func TestProductsFail(t *testing.T) {
 	rng, broken := seeded(10), errors.New("no products")
 	pictures, x := drawn(rng, 3, 1, 32, 32), normal(rng, 30, 5)
+	ball, err := radii(x, forDensity, Plain)
+	if err != nil {
+		t.Fatal(err)
+	}
 	before := runtime.NumGoroutine()
 	for nth := 1; nth <= 6; nth++ {
 		_, err := KID{Subsets: 2, Size: 20, Threads: 4, Mul: failing(nth, broken)}.Of(x, x)
 		if !errors.Is(err, broken) {
 			t.Errorf("products %d of a kernel distance: %v", nth, err)
 		}
-		if nth > 2 { // levels
+		if nth > 2 { // levels; tiles of the samples and of what is compared with the data
 			continue
+		}
+		if _, err := (&Manifold{x, ball, failing(nth, broken)}).Judge(x); !errors.Is(err, broken) {
+			t.Errorf("products %d of precision and recall: %v", nth, err)
 		}
 		_, err = SWD{Patches: 3, Directions: 4, Threads: 4, Mul: failing(nth, broken)}.Project(pictures)
 		if !errors.Is(err, broken) {
 			t.Errorf("products %d of a sliced distance: %v", nth, err)
 		}
+	}
+	if _, err := (SWD{Directions: 4, Mul: failing(1, broken)}).ProjectRows(x); !errors.Is(err, broken) {
+		t.Errorf("products of a sliced distance of rows: %v", err)
+	}
+	if _, err := NewManifold(x, failing(1, broken)); !errors.Is(err, broken) {
+		t.Errorf("products of the data's neighbours: %v", err)
+	}
+	if _, err := Nearest(x, x, failing(1, broken)); !errors.Is(err, broken) {
+		t.Errorf("products of nearest neighbours: %v", err)
 	}
 	for wait := 0; runtime.NumGoroutine() > before; wait++ { // one that is done may be counted a moment longer
 		if wait == 1000 {
