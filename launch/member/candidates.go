@@ -19,8 +19,8 @@ import (
 
 const (
 	candidateCount = 8
-	// nextPlace is how long a place may say nothing before the next one is tried
-	// beside it: whatever listens there need not be a launcher.
+	// nextPlace is how long a port may say nothing, at all addresses, before the next one is
+	// tried beside it: whatever listens there need not be a launcher.
 	nextPlace = 200 * time.Millisecond
 )
 
@@ -48,8 +48,8 @@ func candidates(s secret, allowed rendezvous.Ports) []int {
 	return ports
 }
 
-// search connects to the coordinator at one of addrs and one of ports, one place
-// after the other. A launcher of another job that answers at the only port is an
+// search connects to the coordinator at one of addrs, at least one, and one of ports,
+// one place after the other. A launcher of another job that answers at the only port is an
 // error at once; among several, the next may be the right one.
 func (m *Member) search(ctx context.Context, addrs []netip.Addr, ports []int) (*secure, error) {
 	s := newDials(m, addrs, ports)
@@ -61,7 +61,7 @@ func (m *Member) search(ctx context.Context, addrs []netip.Addr, ports []int) (*
 		if s.begun < len(s.places) {
 			s.begin(ctx)
 		}
-		wait := nextPlace
+		wait := nextPlace / time.Duration(len(addrs)) // of which any may lead nowhere
 		if s.begun == len(s.places) && len(s.places) > 1 {
 			wait = dialLimit
 		}
@@ -100,8 +100,8 @@ type dialed struct {
 
 func newDials(m *Member, addrs []netip.Addr, ports []int) *dials {
 	s := &dials{m: m}
-	for _, a := range addrs {
-		for _, p := range ports {
+	for _, p := range ports { // node 0 has the first of them, as a rule, at one of its addresses
+		for _, a := range addrs {
 			s.places = append(s.places, netip.AddrPortFrom(a, uint16(p)))
 		}
 	}

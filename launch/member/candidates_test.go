@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,6 +125,52 @@ func TestNobodyAtTheCandidates(t *testing.T) {
 	}
 	if err := late.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// A name may have many addresses of which most lead nowhere: not all ports are tried at each before
+// the next is.
+func TestManyAddresses(t *testing.T) {
+	key := bytes.Repeat([]byte{9}, 32)
+	c := Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1", Key: key, Label: "one", Ports: freeRange(t, 4)}
+	open1(t, c)
+	ports := candidates(secret{key, c.Label}, c.Ports)
+	var all []netip.Addr
+	var tried atomic.Int32 // how often the last port was
+	for i := range 3 {
+		dead := netip.AddrFrom4([4]byte{127, 0, 0, byte(2 + i)})
+		for _, p := range ports {
+			l, err := net.Listen("tcp", netip.AddrPortFrom(dead, uint16(p)).String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+			go func() { // it takes connections and says nothing
+				for {
+					c, err := l.Accept()
+					if err != nil {
+						return
+					}
+					if p == ports[len(ports)-1] {
+						tried.Add(1)
+					}
+					defer func() { _ = c.Close() }()
+				}
+			}()
+		}
+		all = append(all, dead)
+	}
+	m := &Member{cfg: Config{Name: "b", Log: slog.New(slog.DiscardHandler)}, secret: secret{key, c.Label}}
+	found, err := m.search(t.Context(), append(all, netip.MustParseAddr("127.0.0.1")), ports)
+	m.wg.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := found.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := tried.Load(); n > 0 {
+		t.Errorf("the last port was tried at %d addresses before the first at the last address", n)
 	}
 }
 
