@@ -9,7 +9,7 @@ import (
 // Size is that of a picture, in pixels. The zero value stands for none given.
 type Size struct{ H, W int } // rows, columns
 
-// Square is n rows of n pixels.
+// Square is n rows of n pixels: for sizes that are written in code, as tests of several packages do.
 func Square(n int) Size { return Size{n, n} }
 
 // ParseSize reads "32", a square, or "28x20", rows and columns. Whether it is

@@ -193,33 +193,42 @@ func compare(ctx context.Context, opt options, w io.Writer) (err error) {
 		return err
 	}
 	for _, n := range opt.whole(opt.nproc) {
-		c := comparison{bytes: n, runs: make([][]cost.Size, len(all))}
-		before, err := processors.Worked()
+		c, err := compareSize(ctx, opt, all, n)
 		if err != nil {
 			return err
 		}
-		begun, used := time.Now(), time.Duration(0)
-		for round := range opt.rounds {
-			for i := range all {
-				at := (i + round) % len(all) // each comes first some time
-				s, cpu, err := all[at].run(ctx, opt, n)
-				if err != nil {
-					return fmt.Errorf("%s, %d bytes: %w", all[at].name, n, err)
-				}
-				c.runs[at] = append(c.runs[at], s)
-				used += cpu
-			}
-		}
-		after, err := processors.Worked()
-		if err != nil {
-			return err
-		}
-		c.others = (after - before - used).Seconds() / time.Since(begun).Seconds()
 		if _, err := io.WriteString(w, c.row()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// compareSize measures all contenders in turn with vectors of n bytes.
+func compareSize(ctx context.Context, opt options, all []contender, n int) (c comparison, err error) {
+	c = comparison{bytes: n, runs: make([][]cost.Size, len(all))}
+	before, err := processors.Worked()
+	if err != nil {
+		return c, err
+	}
+	begun, used := time.Now(), time.Duration(0)
+	for round := range opt.rounds {
+		for i := range all {
+			at := (i + round) % len(all) // each comes first some time
+			s, cpu, err := all[at].run(ctx, opt, n)
+			if err != nil {
+				return c, fmt.Errorf("%s, %d bytes: %w", all[at].name, n, err)
+			}
+			c.runs[at] = append(c.runs[at], s)
+			used += cpu
+		}
+	}
+	after, err := processors.Worked()
+	if err != nil {
+		return c, err
+	}
+	c.others = (after - before - used).Seconds() / time.Since(begun).Seconds()
+	return c, nil
 }
 
 // peered says whether the flags make sense beside --peers.

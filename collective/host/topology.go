@@ -36,7 +36,14 @@ func newTopology(rank int, names []string) topology {
 	return t
 }
 
+// locals are the ranks of this host.
 func (t topology) locals() []int { return t.hosts[t.host] }
-func (t topology) leader() int   { return t.locals()[0] }
-func (t topology) leads() bool   { return t.local == 0 }
+
+// leader is this host's.
+func (t topology) leader() int { return t.locals()[0] }
+
+// leads says whether this rank is its host's leader.
+func (t topology) leads() bool { return t.local == 0 }
+
+// oneHost says whether all ranks share this host.
 func (t topology) oneHost() bool { return len(t.hosts) == 1 }

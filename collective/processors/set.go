@@ -11,7 +11,7 @@ import (
 // Set is some of the processors of a machine, by the kernel's numbers.
 type Set struct{ unix.CPUSet }
 
-// Of is the set of those numbers.
+// Of is the set of those numbers: for sets that are written in code, as tests of several packages do.
 func Of(cpus ...int) (s Set) {
 	for _, c := range cpus {
 		s.Set(c)

@@ -113,41 +113,50 @@ func (s *Set) addIDX(ctx context.Context, split, pictures, labels string, g Geom
 		return err
 	}
 	*size = mine
-	s.Splits = append(s.Splits, Split{Name: split, Count: int64(len(ls)), Items: idxItems(pictures, ls, mine)})
+	items := reading((&idxSplit{pictures, ls, mine}).read)
+	s.Splits = append(s.Splits, Split{Name: split, Count: int64(len(ls)), Items: items})
 	return nil
 }
 
-// idxItems are the pictures of a file, which has as many as there are labels.
-func idxItems(path string, labels []byte, p stored) originals {
-	return reading(func(ctx context.Context, b *budget, give func(Item) error) error {
-		return withIDX(ctx, path, idxPictures, func(r *idx) error {
-			need, err := p.need(b.limit)
-			if err != nil {
-				return err
+// idxSplit is a file of as many pictures as there are labels.
+type idxSplit struct {
+	path   string
+	labels []byte
+	stored // each picture
+}
+
+// read gives the pictures.
+func (s *idxSplit) read(ctx context.Context, b *budget, give func(Item) error) error {
+	return withIDX(ctx, s.path, idxPictures, func(r *idx) error { return s.items(ctx, b, r, give) })
+}
+
+// items gives the pictures of r.
+func (s *idxSplit) items(ctx context.Context, b *budget, r *idx, give func(Item) error) error {
+	need, err := s.need(b.limit)
+	if err != nil {
+		return err
+	}
+	for _, l := range s.labels {
+		if err := b.take(ctx, need); err != nil {
+			return err
+		}
+		name := fmt.Sprintf("%s: picture %d", s.path, r.i)
+		pixels := make([]byte, s.h*s.w)
+		if err := r.next(pixels); err != nil {
+			return err
+		}
+		values := func(_ context.Context, b *budget) ([]byte, error) {
+			defer b.give(need)
+			if l > 9 {
+				return nil, fmt.Errorf("label %d, expected 0 to 9", l)
 			}
-			for _, l := range labels {
-				if err := b.take(ctx, need); err != nil {
-					return err
-				}
-				name := fmt.Sprintf("%s: picture %d", path, r.i)
-				pixels := make([]byte, p.h*p.w)
-				if err := r.next(pixels); err != nil {
-					return err
-				}
-				values := func(_ context.Context, b *budget) ([]byte, error) {
-					defer b.give(need)
-					if l > 9 {
-						return nil, fmt.Errorf("label %d, expected 0 to 9", l)
-					}
-					return p.sample(pixels)
-				}
-				if err := give(Item{Name: name, Label: int64(l), Values: values}); err != nil {
-					return err
-				}
-			}
-			return r.end()
-		})
-	})
+			return s.sample(pixels)
+		}
+		if err := give(Item{Name: name, Label: int64(l), Values: values}); err != nil {
+			return err
+		}
+	}
+	return r.end()
 }
 
 // idx reads the records of an idx file.

@@ -22,13 +22,12 @@ type Builder struct {
 	spare   []ID   // memory for the lists of nodes
 }
 
-// key is the identity of a node: the op and its inputs, exactly. Inputs beyond
-// the third are spelled out in more.
+// key is the identity of a node: the op and its inputs, exactly.
 type key struct {
 	op   Op
-	in   [3]ID
-	n    int32
-	more string
+	in   [3]ID  // the first ones, 0 where there are fewer
+	n    int32  // of all
+	more string // those beyond the third, four bytes each
 }
 
 func keyOf(op Op, in []ID) key {
@@ -124,6 +123,7 @@ func (b *Builder) Apply(op Op, in ...ID) []ID {
 	return b.add(k, op, in, outTypes)
 }
 
+// add makes the node of identity k, whose outputs are of the given types.
 func (b *Builder) add(k key, op Op, in []ID, outTypes []Type) []ID {
 	if b.made == nil {
 		b.made = map[key]int32{}

@@ -11,8 +11,8 @@ import (
 // the assignments made at the end of a run.
 type Graph struct {
 	nodes   []Node
-	types   []Type
-	nodeOf  []int32
+	types   []Type  // by ID; types[0] is unused
+	nodeOf  []int32 // by ID: the node whose output it is
 	outputs []Output
 	assigns []Assignment
 }
@@ -20,7 +20,7 @@ type Graph struct {
 // Nodes are the nodes in topological order. The caller must not change them.
 func (g *Graph) Nodes() []Node { return g.nodes }
 
-// Type is the type of a value.
+// Type is the type of a value of the graph; of an ID that is none it may panic.
 func (g *Graph) Type(id ID) Type { return g.types[id] }
 
 // NumValues is one more than the largest ID.

@@ -34,6 +34,7 @@ func (f BinaryFn) String() string {
 	return binaryNames[f]
 }
 
+// commutes says whether fn(x, y) = fn(y, x).
 func (f BinaryFn) commutes() bool {
 	return f == Add || f == Mul || f == Max || f == Min || f == Equal
 }
@@ -170,6 +171,7 @@ func (b *Builder) number(x ID) (a float64, ok bool) {
 	return c.Value(), ok && !math.IsNaN(c.Value())
 }
 
+// isConst says whether x is v everywhere, as far as it is known; 0 is also −0.
 func (b *Builder) isConst(x ID, v float64) bool {
 	c, ok := b.Node(x).Op.(Const)
 	return ok && c.Value() == v

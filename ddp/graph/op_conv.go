@@ -27,6 +27,7 @@ func (w Window) In(oh, ow int) (int, int) {
 	return (oh-1)*w.StrideH + w.DilH*(w.KH-1) + 1 - w.PadT - w.PadB, (ow-1)*w.StrideW + w.DilW*(w.KW-1) + 1 - w.PadL - w.PadR
 }
 
+// check says what is wrong with the window over h×wd images.
 func (w Window) check(h, wd int) error {
 	if w.KH < 1 || w.KW < 1 || w.StrideH < 1 || w.StrideW < 1 || w.DilH < 1 || w.DilW < 1 ||
 		w.PadT < 0 || w.PadB < 0 || w.PadL < 0 || w.PadR < 0 {
@@ -114,6 +115,7 @@ func (o Conv2D) VJP(b *Builder, c Call, dout []ID) []ID {
 	return []ID{o.gradX(b, w, d, b.Shape(x)), o.gradW(b, x, d)}
 }
 
+// gradX and gradW are the other two of the three ops, see Conv; x is the shape of the image.
 func (c Conv) gradX(b *Builder, w, dy ID, x Shape) ID {
 	return b.apply1(Conv2DGradX{c, x.At(2), x.At(3)}, w, dy)
 }

@@ -96,7 +96,7 @@ func (o MaxPool2D) VJP(b *Builder, c Call, dout []ID) []ID {
 	return []ID{b.apply1(PlaneScatter{s.At(2), s.At(3)}, dout[0], c.Out[1])}
 }
 
-// MaxPool2D is the maximum of each window.
+// MaxPool2D is the maximum of each window, (N,C,OH,OW); where it was is not returned.
 func (b *Builder) MaxPool2D(x ID, w Window) ID { return b.apply1(MaxPool2D{w}, x) }
 
 // PlaneGather reads each channel of x at the given places:

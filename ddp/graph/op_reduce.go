@@ -1,6 +1,9 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // ReduceFn is how a reduction combines elements.
 type ReduceFn uint8
@@ -70,6 +73,7 @@ func (o Reduce) VJP(b *Builder, c Call, dout []ID) []ID {
 	return []ID{b.Mul(d, share)}
 }
 
+// reduce combines x along the axes, which stay with extent 1; with no axes it is x.
 func (b *Builder) reduce(fn ReduceFn, x ID, axes []int) ID {
 	if b.err != nil {
 		return 0
@@ -121,6 +125,7 @@ func (b *Builder) Mean(x ID, axes ...int) ID {
 	return b.dropAxes(b.MeanKeep(x, axes...), axes)
 }
 
+// allAxes are the axes, or all of x's if none are given.
 func (b *Builder) allAxes(x ID, axes []int) []int {
 	if len(axes) > 0 {
 		return axes
@@ -131,17 +136,14 @@ func (b *Builder) allAxes(x ID, axes []int) []int {
 	return axes
 }
 
+// dropAxes removes axes, which have extent 1.
 func (b *Builder) dropAxes(x ID, axes []int) ID {
 	if b.err != nil {
 		return 0
 	}
 	var keep []int
 	for i, d := range b.Shape(x).Slice() {
-		drop := false
-		for _, a := range axes {
-			drop = drop || a == i
-		}
-		if !drop {
+		if !slices.Contains(axes, i) {
 			keep = append(keep, d)
 		}
 	}

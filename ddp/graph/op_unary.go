@@ -152,6 +152,7 @@ func (o Unary) derivative(b *Builder, x, y ID) ID {
 
 func (b *Builder) unary(fn UnaryFn, x ID) ID { return b.apply1(Unary{Fn: fn}, x) }
 
+// unaryA is unary with the parameter a, which must be a number.
 func (b *Builder) unaryA(fn UnaryFn, a float64, x ID) ID {
 	if math.IsNaN(a) {
 		b.Fail(fmt.Errorf("%s: the parameter is not a number", fn))

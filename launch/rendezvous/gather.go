@@ -43,10 +43,20 @@ func (c *Coordinator) register(from string, n NodeInfo, run Command, epoch int) 
 	case known:
 	case c.phase != gathering:
 		c.refuse(from, n.Host, "the job is already complete and running")
-	case c.objection(from, n, run) != "" && c.cfg.Together && !c.elastic():
-		c.failTogether(from, n.Host, c.objection(from, n, run))
-	case c.objection(from, n, run) != "":
-		c.refuse(from, n.Host, c.objection(from, n, run))
+	default:
+		c.admit(from, n, run)
+	}
+}
+
+// admit takes a launcher in that comes while nodes are gathered, if it is one of this job's and
+// has a place.
+func (c *Coordinator) admit(from string, n NodeInfo, run Command) {
+	why := c.objection(from, n, run)
+	switch {
+	case why != "" && c.cfg.Together && !c.elastic():
+		c.failTogether(from, n.Host, why)
+	case why != "":
+		c.refuse(from, n.Host, why)
 	case !c.hasRoom(from):
 		c.late[from] = n // until those have come who have the places, or one of them is lost
 	default:
@@ -134,6 +144,7 @@ func (c *Coordinator) doubt(from string, n NodeInfo) {
 	c.late[from] = n
 }
 
+// refuseLate turns away all who wait.
 func (c *Coordinator) refuseLate(why string) {
 	for _, name := range slices.Sorted(maps.Keys(c.late)) {
 		c.refuse(name, c.late[name].Host, why)

@@ -1,6 +1,9 @@
 package rendezvous
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // How the coordinator gathers what the ranks of all nodes exchange.
 
@@ -51,20 +54,13 @@ func (c *Coordinator) completeExchange() {
 
 // checkDone aborts if a node waits in an exchange for one that has ended.
 func (c *Coordinator) checkDone() {
-	for i, n := range c.nodes {
-		if _, ended := c.done[n.Name]; !ended {
-			continue
-		}
-		for _, waiting := range c.nodes {
-			if p, ok := c.parts[waiting.Name]; ok {
-				if c.cutShort() { // that is why they ended
-					return
-				}
-				c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: i, Host: n.Host, Text: fmt.Sprintf("its ranks ended while others wait for them in exchange %q", p.Name)})
-				return
-			}
-		}
+	waiting := slices.IndexFunc(c.nodes, func(n NodeInfo) bool { _, waits := c.parts[n.Name]; return waits })
+	gone := slices.IndexFunc(c.nodes, func(n NodeInfo) bool { _, ended := c.done[n.Name]; return ended })
+	if waiting < 0 || gone < 0 || c.cutShort() { // that is why they ended
+		return
 	}
+	exchange := c.parts[c.nodes[waiting].Name].Name
+	c.abort(&Cause{Kind: CauseNode, Rank: -1, Node: gone, Host: c.nodes[gone].Host, Text: fmt.Sprintf("its ranks ended while others wait for them in exchange %q", exchange)})
 }
 
 func tooLarge(name string) string {

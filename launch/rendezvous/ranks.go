@@ -4,6 +4,8 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
+	"maps"
+	"slices"
 	"syscall"
 
 	"ebtrain/launch/exitcode"
@@ -115,21 +117,17 @@ func (n *Node) checkGone() {
 	if n.phase != working || len(n.parts) == 0 || n.failure != nil {
 		return
 	}
-	for gone := range n.ranks {
-		r := n.ranks[gone]
+	waiting := slices.Min(slices.Collect(maps.Keys(n.parts)))
+	for gone, r := range n.ranks {
 		if _, ok := n.parts[gone]; ok || r.pid == 0 || r.alive && !r.left {
 			continue
 		}
-		for waiting := range n.ranks {
-			if p, ok := n.parts[waiting]; ok {
-				if n.regroup && n.stop == "" { // it was asked to, and those that wait cannot
-					n.send(Message{Kind: KindRegroup})
-					return
-				}
-				n.report(n.blame(gone, Cause{Kind: CauseRaised, Text: fmt.Sprintf("left the group while rank %d waits for it in exchange %q", n.rankOf(waiting), p.Name)}))
-				return
-			}
+		if n.regroup && n.stop == "" { // it was asked to, and those that wait cannot
+			n.send(Message{Kind: KindRegroup})
+			return
 		}
+		n.report(n.blame(gone, Cause{Kind: CauseRaised, Text: fmt.Sprintf("left the group while rank %d waits for it in exchange %q", n.rankOf(waiting), n.parts[waiting].Name)}))
+		return
 	}
 }
 

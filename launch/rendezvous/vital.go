@@ -48,27 +48,35 @@ func (c *Coordinator) vitals(from string, seen []Vital) {
 		return
 	}
 	for _, v := range seen {
-		if v.Quiet < c.cfg.StuckAfter {
-			delete(c.warned, v.Rank)
-		}
-		who, kind := c.waitFor(v)
-		if who == "" || !v.Stopped {
-			delete(c.finds, v.Rank)
-		}
-		switch {
-		case who == "":
-		case v.Stopped && c.finds[v.Rank]+1 < stoppedFinds:
-			c.finds[v.Rank]++
-		case v.Stopped:
-			c.abort(c.stuck(at, v, fmt.Sprintf("stopped by a signal%s: %s", v.doing(), who)))
+		if cause := c.judge(at, v); cause != nil {
+			c.abort(cause)
 			return
-		case v.Idle >= c.cfg.StuckAfter && kind == statuspage.Collectives:
-			c.abort(c.stuck(at, v, fmt.Sprintf("no progress for %v%s: %s", v.Idle.Round(time.Second), v.doing(), who)))
-			return
-		default:
-			c.warn(at, v, who)
 		}
 	}
+}
+
+// judge says why rank v.Rank of node at ends the job, nil if it does not, and warns of one that
+// is slow.
+func (c *Coordinator) judge(at int, v Vital) *Cause {
+	if v.Quiet < c.cfg.StuckAfter {
+		delete(c.warned, v.Rank)
+	}
+	who, kind := c.waitFor(v)
+	if who == "" || !v.Stopped {
+		delete(c.finds, v.Rank)
+	}
+	switch {
+	case who == "":
+	case v.Stopped && c.finds[v.Rank]+1 < stoppedFinds:
+		c.finds[v.Rank]++
+	case v.Stopped:
+		return c.stuck(at, v, fmt.Sprintf("stopped by a signal%s: %s", v.doing(), who))
+	case v.Idle >= c.cfg.StuckAfter && kind == statuspage.Collectives:
+		return c.stuck(at, v, fmt.Sprintf("no progress for %v%s: %s", v.Idle.Round(time.Second), v.doing(), who))
+	default:
+		c.warn(at, v, who)
+	}
+	return nil
 }
 
 // stuck is why rank v.Rank of node at ends the job.

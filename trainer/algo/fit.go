@@ -24,6 +24,15 @@ func (k Kinds) Fit(c, h int, d data.Schema) error {
 	return nil
 }
 
+// FitVectors is Fit for a model of (c, h) that takes pictures as vectors: one that is set up
+// for them takes any data.
+func (k Kinds) FitVectors(c, h int, d data.Schema) error {
+	if !IsVector(c, h) {
+		return nil
+	}
+	return k.Fit(c, h, d)
+}
+
 // FitSquare says that data are not what the networks of --model take: square
 // pictures that can be halved three times.
 func (k Kinds) FitSquare(model string, d data.Schema) error {

@@ -68,33 +68,10 @@ func (b *bench) keep(r cost.Report, err error) error {
 func (b *bench) timeGroup(ctx context.Context, g *host.Comm, ranks int, network string, sizes []int, compute time.Duration) (cost.Report, error) {
 	var r cost.Report
 	if g != nil {
-		r = cost.Report{Version: cost.Version, Collective: collective.AllReduce.String(), Type: collective.F32.String(), Op: collective.Sum.String(), Memory: "alloc",
-			World: ranks, Network: network, Compute: float64(compute) / 1e3, Begun: time.Now().UTC(), Program: cliflag.Version("bench"), CPUs: b.r.Cores, Load: processors.Load()}
-		hosts := make([]string, ranks)
-		for i, h := range g.Hosts() {
-			hosts[i] = fmt.Sprint(h)
-		}
-		r.Ranks, r.Machines = onHosts(hosts), len(onHosts(b.r.Hosts[:ranks]))
-		mem, err := g.Alloc(slices.Max(sizes) / (4 * ranks) * (4 * ranks))
-		if err != nil {
+		r = b.about(g, ranks, network, compute)
+		var err error
+		if r.Sizes, err = b.timeSizes(ctx, g, ranks, sizes, compute); err != nil {
 			return r, err
-		}
-		plan := timing.Plan{Kind: collective.AllReduce, Op: collective.Sum, Type: collective.F32, Iters: 1000, MaxTime: b.o.fitTime, Compute: compute}
-		for _, n := range sizes {
-			s, err := timing.Measure(ctx, g, plan, mem.Slice(0, n/(4*ranks)*(4*ranks)))
-			if err != nil {
-				return r, err
-			}
-			if s.Wrong > 0 {
-				return r, fmt.Errorf("%d elements of an all-reduce of %d bytes were wrong", s.Wrong, n)
-			}
-			r.Sizes = append(r.Sizes, s)
-			if over, err := tooLong(ctx, g, s, b.o.fitTime); err != nil || over {
-				if err != nil {
-					return r, err
-				}
-				break
-			}
 		}
 	}
 	all, err := gather(ctx, b.w.Comm, r)
@@ -102,6 +79,41 @@ func (b *bench) timeGroup(ctx context.Context, g *host.Comm, ranks int, network 
 		return r, err
 	}
 	return all[0], nil
+}
+
+// about is what a report says of the group that is timed.
+func (b *bench) about(g *host.Comm, ranks int, network string, compute time.Duration) cost.Report {
+	hosts := make([]string, ranks)
+	for i, h := range g.Hosts() {
+		hosts[i] = fmt.Sprint(h)
+	}
+	return cost.Report{Version: cost.Version, Collective: collective.AllReduce.String(), Type: collective.F32.String(), Op: collective.Sum.String(), Memory: "alloc",
+		World: ranks, Ranks: onHosts(hosts), Machines: len(onHosts(b.r.Hosts[:ranks])), Network: network, Compute: float64(compute) / 1e3,
+		Begun: time.Now().UTC(), Program: cliflag.Version("bench"), CPUs: b.r.Cores, Load: processors.Load()}
+}
+
+// timeSizes times vectors of so many bytes, the smallest first, until one takes too long.
+func (b *bench) timeSizes(ctx context.Context, g *host.Comm, ranks int, sizes []int, compute time.Duration) (timed []cost.Size, err error) {
+	whole := func(bytes int) int { return bytes / (4 * ranks) * (4 * ranks) } // of as many elements for each rank
+	mem, err := g.Alloc(whole(slices.Max(sizes)))
+	if err != nil {
+		return nil, err
+	}
+	plan := timing.Plan{Kind: collective.AllReduce, Op: collective.Sum, Type: collective.F32, Iters: 1000, MaxTime: b.o.fitTime, Compute: compute}
+	for _, n := range sizes {
+		s, err := timing.Measure(ctx, g, plan, mem.Slice(0, whole(n)))
+		if err != nil {
+			return timed, err
+		}
+		if s.Wrong > 0 {
+			return timed, fmt.Errorf("%d elements of an all-reduce of %d bytes were wrong", s.Wrong, n)
+		}
+		timed = append(timed, s)
+		if over, err := tooLong(ctx, g, s, b.o.fitTime); err != nil || over {
+			return timed, err
+		}
+	}
+	return timed, nil
 }
 
 // tooLong says, on all ranks of a group what its rank 0 finds, whether a size took so

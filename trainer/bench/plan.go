@@ -33,7 +33,21 @@ func (o *options) plan(world int) ([]*Case, error) {
 	if fit := o.fitted(most); o.check && (fit < 2 || fit >= most) {
 		return nil, cliflag.Usage("--check fits on some numbers of ranks, at least 2, and predicts larger ones, and fitting on up to %d of %d ranks does not leave both: start at least 4, or choose --fit-up-to", fit, most)
 	}
-	var cases []*Case
+	cases, err := o.cases(counts)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range cases {
+		if err := o.fits(c, most); err != nil {
+			return nil, err
+		}
+	}
+	return cases, nil
+}
+
+// cases are those of so many ranks each, of strong scaling, weak scaling, or both.
+func (o *options) cases(counts []int) (cases []*Case, err error) {
+	most := counts[len(counts)-1]
 	for _, k := range counts {
 		if o.scaling != weak {
 			if o.settings.Batch%k != 0 {
@@ -45,17 +59,21 @@ func (o *options) plan(world int) ([]*Case, error) {
 			cases = append(cases, &Case{Ranks: k, Batch: o.settings.Batch / most * k, Weak: true})
 		}
 	}
-	group, least := algo.GroupOf(o.model), algo.LeastBatchOf(o.model)
-	for _, c := range cases {
-		if c.Batch < least { // of weak scaling on few ranks
-			each := (least + c.Ranks - 1) / c.Ranks
-			return nil, cliflag.Usage("--batch %d is a batch of %d on %d of %d ranks, and the losses of --algo %s as they are set want at least %d: want --batch of at least %d", o.settings.Batch, c.Batch, c.Ranks, most, o.settings.Algo, least, most*each)
-		}
-		if each := c.Batch / c.Ranks; each%group != 0 { // of weak scaling as many as of most ranks, whose batch --batch is
-			return nil, cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s takes samples in groups of %d: want a multiple of %d", o.settings.Batch, o.settings.Batch/each, each, o.settings.Algo, group, most*group)
-		}
-	}
 	return cases, nil
+}
+
+// fits says what is wrong with a case's batch for the model; most is the number of ranks of
+// the largest case.
+func (o *options) fits(c *Case, most int) error {
+	group, least := algo.GroupOf(o.model), algo.LeastBatchOf(o.model)
+	if c.Batch < least { // of weak scaling on few ranks
+		each := (least + c.Ranks - 1) / c.Ranks
+		return cliflag.Usage("--batch %d is a batch of %d on %d of %d ranks, and the losses of --algo %s as they are set want at least %d: want --batch of at least %d", o.settings.Batch, c.Batch, c.Ranks, most, o.settings.Algo, least, most*each)
+	}
+	if each := c.Batch / c.Ranks; each%group != 0 { // of weak scaling as many as of most ranks, whose batch --batch is
+		return cliflag.Usage("--batch %d gives each of %d ranks %d samples, and --algo %s takes samples in groups of %d: want a multiple of %d", o.settings.Batch, o.settings.Batch/each, each, o.settings.Algo, group, most*group)
+	}
+	return nil
 }
 
 // fitted is up to how many ranks of most the model is of.

@@ -121,6 +121,11 @@ func (r *recorder) start(step int64) (err error) {
 		c.Width = progressbar.Width(f)
 	}
 	r.show = progressbar.New(c)
+	return r.sayBegin(step)
+}
+
+// sayBegin says what is about to run, in a line or a few.
+func (r *recorder) sayBegin(step int64) error {
 	if s := r.o.settings.Shards; s > 0 && s < maxShards {
 		ranks := fmt.Sprintf("%d virtual shards, so the bits are those of 1 to %d ranks", s, s)
 		if s == 1 {
@@ -142,7 +147,7 @@ func (r *recorder) start(step int64) (err error) {
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(r.show, "%s on %s, %s, batch %d, %s, into %s\n", r.o.settings.Algo, r.device, r.info.pictures, r.o.settings.Batch, plan(step, r.o.steps), r.o.out)
+	_, err := fmt.Fprintf(r.show, "%s on %s, %s, batch %d, %s, into %s\n", r.o.settings.Algo, r.device, r.info.pictures, r.o.settings.Batch, plan(step, r.o.steps), r.o.out)
 	return err
 }
 

@@ -19,9 +19,6 @@ import (
 // Points says whether a model's samples are points: vectors, of any number of values.
 func Points(in algo.Inputs) bool { return !Sentences(in) && !Pictures(in) }
 
-// NumberFiles are the ends of the names of files that points are written to as numbers.
-func NumberFiles() []string { return []string{".csv", ".tsv", ".npy"} }
-
 // ColumnsOf are the columns of a model's points: those of the table that it was trained on,
 // or, without any, their numbers.
 func ColumnsOf(in algo.Inputs, table []data.Column) []data.Column {

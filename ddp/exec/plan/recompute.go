@@ -35,9 +35,25 @@ func recompute(d *dag) {
 }
 
 // cheap says whether every reader of node i outside its group could compute it
-// again from an operand that is kept for others as long.
+// again from an operand that is kept for others as long. There is such a reader.
 func (a *analysis) cheap(i int) bool {
-	out := a.nodes[i].out[0]
+	until, ok := a.operandKept(i)
+	if !ok {
+		return false
+	}
+	outside := false
+	for _, u := range a.users[i] {
+		if !a.readsInside(i, u) || a.level[u] > max(until, a.level[i]) {
+			return false
+		}
+		outside = outside || a.level[u] > a.level[i]
+	}
+	return outside
+}
+
+// operandKept is the last level at which others read the array that node i is made of, −1 if
+// none do; false if it is made of none.
+func (a *analysis) operandKept(i int) (until int, ok bool) {
 	from := -1
 	for _, v := range a.reads[i] {
 		if a.full(i, v) {
@@ -45,9 +61,9 @@ func (a *analysis) cheap(i int) bool {
 		}
 	}
 	if from < 0 {
-		return false
+		return 0, false
 	}
-	until := -1 // the last level at which the operand is read by others
+	until = -1
 	if p := a.producer(from); p >= 0 {
 		for _, u := range a.users[p] {
 			if u != i {
@@ -55,19 +71,16 @@ func (a *analysis) cheap(i int) bool {
 			}
 		}
 	}
-	some := false
-	for _, u := range a.users[i] {
-		for _, v := range a.reads[u] {
-			if a.producer(v) == i && (v != out || !a.inside(i, u, v)) {
-				return false
-			}
-		}
-		if a.level[u] > a.level[i] {
-			some = true
-			if a.level[u] > until {
-				return false
-			}
+	return until, true
+}
+
+// readsInside says whether all that node u reads of what node i makes is its result, which
+// could be made in the group of u.
+func (a *analysis) readsInside(i, u int) bool {
+	for _, v := range a.reads[u] {
+		if a.producer(v) == i && (v != a.nodes[i].out[0] || !a.inside(i, u, v)) {
+			return false
 		}
 	}
-	return some
+	return true
 }

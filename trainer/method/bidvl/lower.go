@@ -45,8 +45,8 @@ func (s *step) lower(nth int) {
 	s.stepLower(loss)
 }
 
-// dataTerms are the terms of the lower level that see the data: those that the
-// undecoupled model adds, and the VAE's, weighed by r(v)/r′. 0 is none.
+// dataTerms are the terms of the lower level that see the data, scalars: those that the
+// undecoupled model adds, and the VAE's, weighed by r(v)/r′. 0 is none. eps is ε of h, (B, Latent).
 func (s *step) dataTerms(eps graph.ID) (data, vae graph.ID) {
 	c := s.Context
 	var weights graph.ID
@@ -76,7 +76,8 @@ func (s *step) dataTerms(eps graph.ID) (data, vae graph.ID) {
 }
 
 // latentTerm is ⟨‖μ(v̂) − ĥ‖²⟩, with Q's weights frozen unless the model is
-// undecoupled, or, not offset, ⟨‖h̃ − ĥ‖²⟩ with h̃ ~ q(h|v̂).
+// undecoupled, or, not offset, ⟨‖h̃ − ĥ‖²⟩ with h̃ ~ q(h|v̂): a scalar. v̂ is fake,
+// (B, C, H, W), and ĥ is latent, (B, Latent).
 func (s *step) latentTerm(fake, latent graph.ID, sub uint16) graph.ID {
 	c := s.Context
 	if s.cfg.LatentTerm == NotOffset {

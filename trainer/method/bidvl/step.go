@@ -62,11 +62,11 @@ type step struct {
 	*nn.Context
 	cfg     Config
 	net     nets.Networks
-	v       graph.ID // data
-	key     graph.ID
+	v       graph.ID            // data, (B, C, H, W)
+	key     graph.ID            // of all draws, see graph.Draw
 	means   map[string]graph.ID // scalars to be averaged over ranks
 	norms   map[string]graph.ID // scalars equal on all ranks
-	latent  graph.ID            // ĥ of the upper level
+	latent  graph.ID            // ĥ of the upper level, (B, Latent)
 	stepped map[string]int      // steps so far, by optimiser
 }
 
@@ -109,12 +109,16 @@ func (s *step) build() {
 	s.report()
 }
 
-// draw is a standard normal latent for each sample.
+// draw is a standard normal latent for each sample, (B, Latent). sub tells draws of one purpose
+// in a step apart. Latents: 0 is the upper level's ĥ, n+1 that of step n of the lower level, if
+// it has one of its own. Posteriors: 0 is ε of the data in the upper level and in the lower
+// level's first step, which are the same, 2n that of its step n, 2n+1 that of its samples.
 func (s *step) draw(p philox.Purpose, sub uint16) graph.ID {
 	return s.Draw(s.key, graph.Normal, p, sub, graph.T(s.DType, s.Batch(s.v), s.cfg.Net.Latent))
 }
 
-// energies are E(v) of each sample, (N, 1), or E(v, h) of the undecoupled model.
+// energies are E(v) of each sample, (B, 1), or E(v, h) of the undecoupled model; v is (B, C, H, W),
+// h (B, Latent), and 0 where there is none.
 func (s *step) energies(v, h graph.ID) (energy graph.ID) {
 	if !s.cfg.Undecoupled {
 		_, energy = s.net.Energy(s.Context, v)
@@ -129,7 +133,7 @@ func (s *step) energies(v, h graph.ID) (energy graph.ID) {
 	return energy
 }
 
-// upper steps E [Eq. 14, or 23 with the hinge loss]:
+// upper is the upper level: it steps E [Eq. 14, or 23 with the hinge loss]:
 //
 //	⟨E(v)⟩ − ⟨E(v̂)⟩,  v̂ = G(ĥ) detached;
 //

@@ -59,18 +59,10 @@ func (c *Config) ScoreLosses() bool { return true }
 func (c *Config) LeastBatch() int { return c.Objective.LeastBatch() }
 
 // upperRate is the learning rate of θ.
-func (c Config) upperRate() optim.Schedule {
-	return c.Rate()
-}
+func (c Config) upperRate() optim.Schedule { return c.Rate() }
 
 // lowerRate is that of φ.
-func (c Config) lowerRate() optim.Schedule {
-	s := c.upperRate()
-	if c.InnerLR != 0 {
-		s.Base = c.InnerLR
-	}
-	return s
-}
+func (c Config) lowerRate() optim.Schedule { return c.RateOf(c.InnerLR) }
 
 // adam is the rule of all steps of Adam.
 func (c Config) adam() optim.PureAdam {

@@ -45,21 +45,21 @@ func common() Config {
 
 func checkerboard(o Objective) *Config {
 	c := common()
-	c.Net = latent.Net{Kind: latent.GRBM, C: 1, H: 1, W: 2, Hidden: 4, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.Net = latent.Checkerboard()
 	c.Objective, c.Sigma, c.Unroll = o, 0.05, 5
 	return &c
 }
 
 func frey() *Config {
 	c := common()
-	c.Net = latent.Net{Kind: latent.GRBM, C: 1, H: 28, W: 20, Hidden: 400, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.Net = latent.Frey()
 	c.LR, c.Unroll = 2e-4, 5
 	return &c
 }
 
 func mnist() *Config {
 	c := common()
-	c.Net = latent.Net{Kind: latent.EBLVM, C: 1, H: 32, W: 32, Hidden: 50, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.Net = latent.MNIST()
 	c.Objective, c.Lower = MDSM, latent.Fisher
 	c.LR, c.Schedule = 1e-4, optim.Cosine
 	return &c
@@ -68,7 +68,7 @@ func mnist() *Config {
 // colour is the setting of CIFAR-10 and CelebA: pictures of that size, k blocks.
 func colour(size, k int) *Config {
 	c := mnist()
-	c.Net = latent.Net{Kind: latent.EBLVM, C: 3, H: size, W: size, Hidden: 50, Width: 128, Depth: k, PosteriorWidth: 64}
+	c.Net = latent.Colour(size, k)
 	c.Levels = score.Grid{Least: 0.05, Most: 1.2, Spacing: score.Linear}
 	c.LR, c.ScheduleSteps = 5e-5, 300_000
 	return c

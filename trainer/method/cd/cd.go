@@ -81,10 +81,8 @@ func (c *Config) Settings(s *setting.Set) {
 
 // Fit takes pictures of any size as vectors, unless the config is one for vectors.
 func (c *Config) Fit(d data.Schema) error {
-	if m := c.Machine; algo.IsVector(m.C, m.H) {
-		if err := (algo.Kinds{Algo: "cd", Pictures: "cd-frey"}).Fit(m.C, m.H, d); err != nil {
-			return err
-		}
+	if err := (algo.Kinds{Algo: "cd", Pictures: "cd-frey"}).FitVectors(c.Machine.C, c.Machine.H, d); err != nil {
+		return err
 	}
 	return c.Machine.Fit(d)
 }

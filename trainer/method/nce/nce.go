@@ -96,10 +96,8 @@ func (c *Config) Settings(s *setting.Set) {
 
 // Fit takes pictures of any size as vectors, unless the config is one for vectors.
 func (c *Config) Fit(d data.Schema) error {
-	if m := c.Machine; algo.IsVector(m.C, m.H) {
-		if err := (algo.Kinds{Algo: "nce", Pictures: "vnce-frey"}).Fit(m.C, m.H, d); err != nil {
-			return err
-		}
+	if err := (algo.Kinds{Algo: "nce", Pictures: "vnce-frey"}).FitVectors(c.Machine.C, c.Machine.H, d); err != nil {
+		return err
 	}
 	return c.Machine.Fit(d)
 }

@@ -102,13 +102,7 @@ func (c Config) steps() int {
 }
 
 // posteriorRate is the learning rate of φ.
-func (c Config) posteriorRate() optim.Schedule {
-	s := c.Rate()
-	if c.PosteriorLR != 0 {
-		s.Base = c.PosteriorLR
-	}
-	return s
-}
+func (c Config) posteriorRate() optim.Schedule { return c.RateOf(c.PosteriorLR) }
 
 // model is the model of a config that is valid.
 func (c Config) model() latent.Model { return c.Net.Model(c.Temperature) }

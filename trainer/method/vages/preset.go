@@ -46,21 +46,21 @@ func common() Config {
 
 func checkerboard(o Objective) *Config {
 	c := common()
-	c.Net = latent.Net{Kind: latent.GRBM, C: 1, H: 1, W: 2, Hidden: 4, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.Net = latent.Checkerboard()
 	c.Objective, c.Sigma = o, 0.05
 	return &c
 }
 
 func frey() *Config {
 	c := common()
-	c.Net = latent.Net{Kind: latent.GRBM, C: 1, H: 28, W: 20, Hidden: 400, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.Net = latent.Frey()
 	c.LR = 2e-4
 	return &c
 }
 
 func mnist() *Config {
 	c := common()
-	c.Net = latent.Net{Kind: latent.EBLVM, C: 1, H: 32, W: 32, Hidden: 50, Width: 64, Depth: 2, PosteriorWidth: 64}
+	c.Net = latent.MNIST()
 	c.Objective, c.Lower, c.Refine.Steps = MDSM, latent.Fisher, 5
 	c.LR, c.Schedule = 1e-4, optim.Cosine
 	return &c
@@ -69,7 +69,7 @@ func mnist() *Config {
 // colour is what CIFAR-10 and CelebA share: pictures of that size.
 func colour(size int) *Config {
 	c := mnist()
-	c.Net = latent.Net{Kind: latent.EBLVM, C: 3, H: size, W: size, Hidden: 50, Width: 128, Depth: 3, PosteriorWidth: 64}
+	c.Net = latent.Colour(size, 3)
 	c.Levels = score.Grid{Least: 0.05, Most: 1.2, Spacing: score.Linear}
 	c.LR, c.ScheduleSteps = 5e-5, 300_000
 	return c

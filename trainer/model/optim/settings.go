@@ -59,9 +59,18 @@ func (c *Scheduled) Settings(s *setting.Set, lr string) {
 	betas(s, &c.Beta1, &c.Beta2)
 }
 
-// Rate is the schedule.
+// Rate is the schedule of LR.
 func (c Scheduled) Rate() Schedule {
 	return Schedule{Kind: c.Schedule, Base: c.LR, Steps: int64(c.ScheduleSteps)}
+}
+
+// RateOf is the schedule of what may have a rate of its own; 0 is none.
+func (c Scheduled) RateOf(own float64) Schedule {
+	s := c.Rate()
+	if own != 0 {
+		s.Base = own
+	}
+	return s
 }
 
 // Pure is the rule.
