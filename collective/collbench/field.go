@@ -68,9 +68,24 @@ func (f *field) command(ctx context.Context, r int, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// failure is one of the programs of a job, that failed.
+type failure struct {
+	err  error  // with its rank, if there are several
+	said string // to its standard error, unless that was somebody's already
+}
+
+func (f *failure) Error() string {
+	if f.said == "" {
+		return f.err.Error()
+	}
+	return fmt.Sprintf("%v; it said %q", f.err, f.said)
+}
+
+func (f *failure) Unwrap() error { return f.err }
+
 // together runs the programs of one job to their end, and is the processor time that
-// they and their children took. If one fails, all end, and the error has what it wrote,
-// unless its standard error was somebody's already. Which programs these were the caller says.
+// they and their children took. If one fails, all end, and the error is a *failure. Which
+// programs these were the caller says.
 func together(cmds []*exec.Cmd) (used time.Duration, err error) {
 	runtime.LockOSThread() // Pdeathsig means the death of the thread that starts them
 	defer runtime.UnlockOSThread()
@@ -104,9 +119,7 @@ func together(cmds []*exec.Cmd) (used time.Duration, err error) {
 			if len(cmds) > 1 {
 				err = fmt.Errorf("rank %d: %w", i, err)
 			}
-			if text := bytes.TrimSpace(said[i].Bytes()); len(text) > 0 {
-				err = fmt.Errorf("%w; it said %q", err, text)
-			}
+			err = &failure{err, string(bytes.TrimSpace(said[i].Bytes()))}
 		}
 	}
 	if err != nil {

@@ -155,6 +155,9 @@ func TestMistakes(t *testing.T) {
 		if strings.Contains(args, "--json") {
 			wantCode = 1
 		}
+		if strings.HasPrefix(args, "collbench") && strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: more than one line:\n%s", args, errs)
+		}
 		if code != wantCode || strings.Count(out+errs, "collbench: "+want) != 1 || strings.Contains(out+errs, "collbench: collbench: ") {
 			t.Errorf("%s: exit %d, want %d and once %q:\n%s%s", args, code, wantCode, want, out, errs)
 		}

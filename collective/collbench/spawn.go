@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ebtrain/collective/host"
+	"ebtrain/launch/cliflag"
 )
 
 // Environment of a rank. The key comes over its standard input.
@@ -35,8 +36,22 @@ func spawn(ctx context.Context, opt options, args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	_, err = f.ranks(ctx, opt.nproc, args, os.Stdout, os.Stderr)
-	return err
+	_, err = f.ranks(ctx, opt.nproc, args, os.Stdout, nil)
+	if ctx.Err() != nil {
+		return err
+	}
+	return asSaid(err, os.Stderr)
+}
+
+// asSaid shows on w what the rank said that failed first, and that is the sentence of err: the
+// others can say nothing but that a rank failed.
+func asSaid(err error, w io.Writer) error {
+	f, ok := errors.AsType[*failure](err)
+	if !ok || f.said == "" {
+		return err
+	}
+	_, _ = fmt.Fprintln(w, f.said) // there is nowhere else to say it
+	return cliflag.Show("collbench", err, io.Discard)
 }
 
 // ranks runs this program with args once for each rank, and is the processor time that

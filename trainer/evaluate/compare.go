@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/dustin/go-humanize/english"
-
 	"ebtrain/trainer/eval/compare"
 	"ebtrain/trainer/eval/feature"
 	"ebtrain/trainer/eval/inception"
@@ -124,7 +122,7 @@ func (e *evaluation) openInception() error {
 
 // compareSets compares samples, the floor and the controls with training pictures.
 func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
-	reference, err := e.real(ctx, "training pictures", e.o.data, e.trainSplit(), e.o.reference)
+	reference, err := e.real(ctx, "training "+trained.Noun(e.takes), e.o.data, e.trainSplit(), e.o.reference)
 	if err != nil {
 		return err
 	}
@@ -176,7 +174,7 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 		c.Notes = append(c.Notes, notes...)
 		compared++
 	}
-	c.fewer(e.o, e.leastFrechet())
+	c.fewer(e.o, e.leastFrechet(), trained.Noun(e.takes))
 	c.judge()
 	if trained.Points(e.takes) {
 		c.ofPoints()
@@ -254,13 +252,10 @@ func (e *evaluation) newComparison(n int) *comparison {
 	return &comparison{Reference: n, Of: e.o.data + "/" + e.trainSplit(), Sizes: map[string]int{}}
 }
 
-// ofPoints has titles and notes speak of points.
+// ofPoints has titles speak of points.
 func (c *comparison) ofPoints() {
 	for i, row := range c.Rows {
 		c.Rows[i].Title = strings.ReplaceAll(row.Title, "picture", "point")
-	}
-	for i, note := range c.Notes {
-		c.Notes[i] = strings.ReplaceAll(note, "picture", "point")
 	}
 }
 
@@ -320,9 +315,9 @@ func (c *comparison) judge() {
 	}
 }
 
-// fewer leaves the floor out of the verdict of rows that depend on the number of pictures, if
-// it holds fewer than the sets beside it, and says so.
-func (c *comparison) fewer(o options, leastFrechet int) {
+// fewer leaves the floor out of the verdict of rows that depend on the number of samples, which
+// are called noun, if it holds fewer than the sets beside it, and says so.
+func (c *comparison) fewer(o options, leastFrechet int, noun string) {
 	floor, others := c.Sizes[setFloor], c.Sizes[setNoise]
 	var titles []string
 	for _, r := range compare.Rows() {
@@ -333,7 +328,7 @@ func (c *comparison) fewer(o options, leastFrechet int) {
 	}
 	if len(titles) > 0 {
 		c.Notes = append(c.Notes, fmt.Sprintf("the floor has %s and the sets beside it %d: it is in no verdict of %s, which depend on their number: give %s",
-			english.Plural(floor, "picture", ""), others, strings.Join(titles, "; "), o.ofFewer(floor, leastFrechet)))
+			trained.Count(int64(floor), noun), others, strings.Join(titles, "; "), o.ofFewer(floor, leastFrechet)))
 	}
 }
 

@@ -90,7 +90,7 @@ func TestAdviceOnAFloor(t *testing.T) {
 			c.keep(set, 5000, []compare.Value{{Row: compare.SWD, Value: 1}})
 		}
 		c.Sizes[setFloor] = tt.floor
-		c.fewer(options{measures: tt.measures}, compare.LeastFrechet)
+		c.fewer(options{measures: tt.measures}, compare.LeastFrechet, "pictures")
 		if len(c.Notes) != 1 {
 			t.Fatalf("%q", c.Notes)
 		}

@@ -97,3 +97,37 @@ func TestCompareTables(t *testing.T) {
 		}
 	}
 }
+
+// Notes on points speak of points, and leave names of files what they are.
+func TestNotesOnPoints(t *testing.T) {
+	backend, err := cpu.New(cpu.Config{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := tableSet(t, "1,2\n"+strings.Repeat("3,4\n5,7\n", 20), true)
+	data := filepath.Join(filepath.Dir(made), "pictures")
+	if err := os.Rename(made, data); err != nil {
+		t.Fatal(err)
+	}
+	e := &evaluation{backend: backend, threads: 1, show: progressbar.NewPhases(io.Discard), log: slog.New(slog.DiscardHandler)}
+	e.o, err = parse(strings.Fields("--samples-from "+data+" --data "+data+" --split train --samples 100 --feature-cache none --measures kid"), io.Discard)
+	if err == nil {
+		err = e.load()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.measure(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"sets hold 41 points in place of 100 (--samples), since that is how many training points there are to compare with",
+		"there is no set of one class: " + data + " has no classes",
+	}
+	for _, note := range want {
+		if !slices.Contains(r.Quality.Notes, note) {
+			t.Errorf("notes %q, want %q", r.Quality.Notes, note)
+		}
+	}
+}

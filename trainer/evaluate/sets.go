@@ -237,7 +237,7 @@ func (e *evaluation) makers() map[string]maker {
 			}
 			note := ""
 			if repeated {
-				note = "one class: it has fewer pictures, which are repeated"
+				note = fmt.Sprintf("one class: it has fewer %s, which are repeated", trained.Noun(e.takes))
 			}
 			return s, note, nil
 		},

@@ -140,7 +140,7 @@ the floor has 4 pictures and the sets beside it 9: it is in no verdict of sliced
 		}
 		c.Sizes[setFloor] = floor
 		slices.SortFunc(c.Rows, func(a, b comparisonRow) int { return strings.Compare(a.Name, b.Name) })
-		c.fewer(options{}, compare.LeastFrechet)
+		c.fewer(options{}, compare.LeastFrechet, "pictures")
 		c.judge()
 		if got := verdict(&c) + strings.Join(append(c.Notes, ""), "\n"); got != want {
 			t.Errorf("a floor of %d: got\n%s\nwant\n%s", floor, got, want)

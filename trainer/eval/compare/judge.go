@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"ebtrain/collective"
 	"ebtrain/ddp/exec"
 	"ebtrain/trainer/eval/feature"
@@ -103,7 +105,7 @@ func New(ctx context.Context, c Config, reference Set) (j *Judge, err error) {
 		}
 	}()
 	if n, least := j.count(reference), LeastFrechetOf(c.Size); j.asked(Frechet) && n < least {
-		return j, fmt.Errorf("the reference holds %d pictures, and a Fréchet distance wants at least %d", n, least)
+		return j, fmt.Errorf("the reference holds %s, and a Fréchet distance wants at least %d", j.samples(n), least)
 	}
 	if c.Size.Vector() {
 		if err := finite(reference); err != nil {
@@ -132,6 +134,17 @@ func (j *Judge) asked(measure string) bool { return slices.Contains(j.c.Measures
 
 // count is how many pictures a set holds.
 func (j *Judge) count(s Set) int { return len(s.X) / j.c.Size.Len() }
+
+// samples are so many, in words: points, where a picture has no sides.
+func (j *Judge) samples(n int) string { return english.Plural(n, j.noun(), "") }
+
+// noun is what one sample is called.
+func (j *Judge) noun() string {
+	if j.c.Size.Vector() {
+		return "point"
+	}
+	return "picture"
+}
 
 // openScores compiles those that tell classes.
 func (j *Judge) openScores() error {

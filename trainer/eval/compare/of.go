@@ -26,7 +26,7 @@ const (
 func (j *Judge) Of(ctx context.Context, set Set) (values []Value, notes []string, err error) {
 	n := j.count(set)
 	if n < 1 || n*j.c.Size.Len() != len(set.X) {
-		return nil, nil, fmt.Errorf("%s: %d values, want at least two pictures of %v", set.Name, len(set.X), j.c.Size)
+		return nil, nil, fmt.Errorf("%s: %d values, want at least two %ss of %v", set.Name, len(set.X), j.noun(), j.c.Size)
 	}
 	if err := finite(set); err != nil {
 		return nil, nil, err
@@ -37,7 +37,7 @@ func (j *Judge) Of(ctx context.Context, set Set) (values []Value, notes []string
 	t := &table{sums: map[string][]float64{}, spread: map[string]float64{}}
 	if n == 1 {
 		if j.first {
-			t.note("%s: 1 picture, and a comparison wants at least 2", set.Name)
+			t.note("%s: %s, and a comparison wants at least 2", set.Name, j.samples(n))
 		}
 		return nil, t.notes, nil
 	}
@@ -74,7 +74,7 @@ func (j *Judge) score(ctx context.Context, t *table, by scorer, set Set) error {
 		return err
 	}
 	if probabilities.N < leastScore {
-		t.note("%s: %d pictures, and an inception score wants at least %d", set.Name, probabilities.N, leastScore)
+		t.note("%s: %s, and an inception score wants at least %d", set.Name, j.samples(probabilities.N), leastScore)
 		return nil
 	}
 	mean, sd, err := quality.InceptionScore(probabilities, scoreParts)
@@ -129,7 +129,7 @@ func (j *Judge) inSpace(ctx context.Context, t *table, s *space, name string, m 
 	suffix := s.suffix
 	if j.asked(Frechet) {
 		if least := LeastFrechetOf(j.c.Size); m.N < least {
-			t.note("%s: %d pictures, and a Fréchet distance wants at least %d", name, m.N, least)
+			t.note("%s: %s, and a Fréchet distance wants at least %d", name, j.samples(m.N), least)
 		} else if err := j.frechet(t, s, m, suffix); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -150,7 +150,7 @@ func (j *Judge) inSpace(ctx context.Context, t *table, s *space, name string, m 
 		n  int
 	}{{name, m.N}, {"the reference", s.reference.N}} {
 		if side.n < quality.LeastPRDC {
-			t.note("%s: %d pictures, and precision and recall want at least %d", side.of, side.n, quality.LeastPRDC)
+			t.note("%s: %s, and precision and recall want at least %d", side.of, j.samples(side.n), quality.LeastPRDC)
 			return nil
 		}
 	}
@@ -246,7 +246,7 @@ func (j *Judge) nearest(ctx context.Context, t *table, set Set) error {
 	if !j.asked(Neighbours) {
 		return nil
 	}
-	j.c.Tell(set.Name + ": nearest training pictures")
+	j.c.Tell(set.Name + ": nearest training " + j.noun())
 	n := min(mostNeighbours, j.count(set))
 	d, err := quality.Nearest(j.matrix(set.X, n), j.pixels, j.mul.Products(ctx))
 	if err != nil {

@@ -79,3 +79,17 @@ func TestConstantColumn(t *testing.T) {
 		t.Errorf("%v of %+v", got, s)
 	}
 }
+
+// What points lack is said of points.
+func TestFewPoints(t *testing.T) {
+	c := Config{Size: feature.Size{C: 1, H: 1, W: 3}, Measures: []string{Frechet}}
+	if _, err := New(t.Context(), c, Set{X: tied(20, 0)}); err == nil || err.Error() != "the reference holds 20 points, and a Fréchet distance wants at least 100" {
+		t.Errorf("error %v", err)
+	}
+	j := judge(t, c, Set{X: tied(200, 0)})
+	for n, want := range map[int]string{20: "set: 20 points, and a Fréchet distance wants at least 100", 1: "set: 1 point, and a comparison wants at least 2"} {
+		if _, notes, err := j.Of(t.Context(), Set{Name: "set", X: tied(n, 9)}); err != nil || !slices.Equal(notes, []string{want}) {
+			t.Errorf("%d: notes %q, %v, want %q", n, notes, err, want)
+		}
+	}
+}
