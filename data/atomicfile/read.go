@@ -37,11 +37,7 @@ func Read(path string, most int64) (b []byte, err error) {
 
 // Open opens a file to be read, under the same conditions, but of any size.
 func Open(path string) (*os.File, error) {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !st.Mode().IsRegular() {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
 		return nil, &OddError{path, "is a " + kind(st.Mode())}
 	}
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // if a pipe takes its place just now

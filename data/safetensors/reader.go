@@ -8,7 +8,8 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
+
+	"ebtrain/data/atomicfile"
 )
 
 // File is an opened safetensors file. It keeps the header in memory and reads
@@ -59,7 +60,7 @@ func Parse(b []byte) (*File, error) { return New(bytes.NewReader(b), int64(len(b
 // ReadFile opens the file at path, gives it to f, and closes it. Errors name
 // the path.
 func ReadFile(path string, f func(*File) error) error {
-	file, err := os.Open(path)
+	file, err := atomicfile.Open(path)
 	if err != nil {
 		return err
 	}

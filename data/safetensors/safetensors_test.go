@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -187,6 +188,17 @@ func TestTypedReads(t *testing.T) {
 	}
 	if err := ReadFile(path, func(f *File) error { _, err := f.Bytes("x"); return err }); err == nil {
 		t.Error("reading a missing tensor gives no error")
+	}
+}
+
+// A pipe is no file: nobody waits for who is to write into it.
+func TestPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.safetensors")
+	if err := syscall.Mkfifo(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := ReadFile(path, func(*File) error { return nil }); err == nil || err.Error() != path+" is a pipe, where a file is expected" {
+		t.Errorf("error %v", err)
 	}
 }
 

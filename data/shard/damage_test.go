@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ebtrain/data"
@@ -67,6 +68,12 @@ func TestBadDataSets(t *testing.T) {
 		want   []string // in the error of opening or of verifying
 	}{
 		{"index missing", remove(IndexName), []string{"index.json: missing"}},
+		{"index a pipe", func(t *testing.T, dir string) {
+			index := filepath.Join(dir, IndexName)
+			if err := errors.Join(os.Remove(index), syscall.Mkfifo(index, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}, []string{"index.json is a pipe, where a file is expected"}},
 		{"directory missing", remove("."), []string{"no such data set", "mkshards"}},
 		{"index cut", change(IndexName, func(b []byte) []byte { return b[:100] }), []string{"index.json: offset 100"}},
 		{"index checksum", change(IndexName, func(b []byte) []byte { return bytes.Replace(b, []byte(`"160"`), []byte(`"140"`), 1) }), []string{"index.json: checksum is"}},

@@ -18,6 +18,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"ebtrain/data"
+	"ebtrain/data/atomicfile"
 	"ebtrain/data/safetensors"
 )
 
@@ -291,7 +292,7 @@ func readIndex(dir string) (*Index, error) {
 	case !st.IsDir():
 		return nil, fmt.Errorf("%s: a file, expected the directory of a data set; make one with mkshards", dir)
 	}
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		above := filepath.Dir(filepath.Clean(dir))
 		if is, err := isIndex(filepath.Join(above, IndexName)); err == nil && is { // a split's folder was named

@@ -126,6 +126,17 @@ func TestRebuilt(t *testing.T) {
 	if st := s.load("pretended", "plain", 2); st.Begun != nil {
 		t.Errorf("another cell was begun: %+v", st.Begun)
 	}
+	unread := &work{app: s.app, e: s.app.catalogue[0]}
+	evaluate := filepath.Join(s.app.bin, "evaluate")
+	if err := errors.Join(os.Remove(evaluate), os.Symlink("evaluate", evaluate)); err != nil {
+		t.Fatal(err)
+	}
+	if err := unread.sameBuild(); err == nil || strings.Contains(err.Error(), "rebuilt") || !strings.Contains(err.Error(), "cannot be read any more") || !strings.Contains(err.Error(), evaluate) {
+		t.Errorf("of a program that cannot be read: %v", err)
+	}
+	if err := install(s.app.bin, next); err != nil {
+		t.Fatal(err)
+	}
 	s.app.catalogue[0].Sample = map[string]string{"n": "1"}
 	s.app.environ = append(slices.Clone(unchanged), pretendVariable+"="+s.app.self)
 	s.fails([]string{"run", "pretended", "--again"}, "the programs were rebuilt during the run")

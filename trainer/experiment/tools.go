@@ -62,6 +62,9 @@ func (a app) findTools(e plan.Experiment) (tools, error) {
 func (w *work) sameBuild() error {
 	const rebuilt = "the programs were rebuilt during the run"
 	now, err := w.app.findTools(w.e)
+	if _, unread := errors.AsType[*fs.PathError](err); unread {
+		return fmt.Errorf("the programs cannot be read any more, so nobody would know who made the cell: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", rebuilt, err)
 	}

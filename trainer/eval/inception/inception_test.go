@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ebtrain/ddp/exec/cpu"
@@ -221,9 +222,14 @@ func TestRead(t *testing.T) {
 // TestRefuses has files and weights that are not the published ones.
 func TestRefuses(t *testing.T) {
 	colour := feature.Size{C: 3, H: 32, W: 32}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for want, load := range map[string]func() error{
 		"is not " + File + ": its SHA-256 is":                             func() error { _, err := Load("testdata/tiny.pth", colour); return err },
 		"no such file or directory: want the weights " + File + ": fetch": func() error { _, err := Load("testdata/none.pth", colour); return err },
+		pipe + " is a pipe, where a file is expected: want the weights ":  func() error { _, err := Load(pipe, colour); return err },
 		"want pictures of 3 channels":                                     func() error { _, err := Load("testdata/tiny.pth", feature.Size{C: 1, H: 32, W: 32}); return err },
 	} {
 		if err := load(); err == nil || !strings.Contains(err.Error(), want) {

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/nlpodyssey/gopickle/pytorch"
 	"github.com/nlpodyssey/gopickle/types"
 
+	"ebtrain/data/atomicfile"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/trainer/eval/feature"
@@ -52,7 +52,7 @@ func Load(file string, s feature.Size) (feature.Net, error) {
 }
 
 func digestOf(file string) (_ string, err error) {
-	f, err := os.Open(file)
+	f, err := atomicfile.Open(file)
 	if err != nil {
 		return "", fmt.Errorf("%w: want the weights %s: fetch %s", err, File, Source)
 	}

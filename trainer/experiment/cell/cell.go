@@ -113,6 +113,9 @@ type Measured struct {
 	Notes  []string                   `json:"notes,omitempty"`
 	// Quality is what evaluate says of samples beside data, with floor and controls.
 	Quality any `json:"quality,omitempty"`
+
+	// Checksum is that of all else, in the file alone; cells from before it was kept have none.
+	Checksum string `json:"checksum,omitempty"`
 }
 
 // Broken says why a cell came to nothing.
@@ -147,11 +150,18 @@ func (c Cell) Load() (Status, error) {
 	}
 	s.Begun = &begun
 	var measured Measured
-	if ok, err = read(c.measuredFile(), "remove this one file, and experiment run measures the cell again", &measured, &measured.Format); ok {
+	ok, err = read(c.measuredFile(), measureAgain, &measured, &measured.Format)
+	if ok && err == nil {
+		err = c.verify(&measured)
+	}
+	if ok && err == nil {
 		s.Measured = &measured
 	}
 	return s, err
 }
+
+// measureAgain is the advice where measured.json is damaged.
+const measureAgain = "remove this one file, and experiment run measures the cell again"
 
 // DamagedError is a file of a cell that is not what was written.
 type DamagedError struct {
@@ -198,6 +208,9 @@ func (c Cell) Begin(b Begun) error {
 // Finish writes measured.json.
 func (c Cell) Finish(m Measured) error {
 	m.Format = format
+	if err := m.seal(); err != nil {
+		return err
+	}
 	return write(c.measuredFile(), m)
 }
 

@@ -104,6 +104,41 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
+// A byte of measured.json that flips changes nothing, or is damage: never another number.
+func TestFlippedBytes(t *testing.T) {
+	c := Cell{Root: t.TempDir(), Experiment: "e", Row: "r", Seed: 1}
+	m := Measured{Commit: "abc", Steps: 9, Machine: "a & b", Ended: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), CPU: 1.25, Values: map[string]float64{"ll": 1.0 / 3},
+		Curves: map[string][]measure.Point{"ll": {{X: 1, Y: 2}}}, Notes: []string{"n"}, Quality: struct{ Z, A int }{1, 2}}
+	if err := errors.Join(c.Begin(Begun{}), c.Finish(m)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(c.measuredFile())
+	whole, failed := c.Load()
+	if err := errors.Join(err, failed); err != nil || whole.Measured.Values["ll"] != 1.0/3 || whole.Measured.Checksum != "" {
+		t.Fatalf("%+v, %v", whole.Measured, err)
+	}
+	for i := range text {
+		for _, bit := range []byte{1, 4, 32} {
+			flipped := slices.Clone(text)
+			flipped[i] ^= bit
+			if err := os.WriteFile(c.measuredFile(), flipped, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s, err := c.Load()
+			if err == nil && !reflect.DeepEqual(s.Measured, whole.Measured) || err != nil && s.Measured != nil {
+				t.Errorf("byte %d, %q as %q, gives %+v, %v", i, text[i], flipped[i], s.Measured, err)
+			}
+		}
+	}
+	old := strings.Split(string(text), ",\n  \"checksum\"")
+	if err := os.WriteFile(c.measuredFile(), []byte(old[0]+"\n}"), 0o644); err != nil || len(old) != 2 {
+		t.Fatal(old, err)
+	}
+	if s, err := c.Load(); err != nil || !reflect.DeepEqual(s.Measured, whole.Measured) {
+		t.Errorf("of an older program, without a checksum: %+v, %v", s.Measured, err)
+	}
+}
+
 // What lies in the place of a file, and is none, is damage, too: a report leaves the cell out
 // and waits for nobody who is to write into a pipe, and --again does it anew.
 func TestOdd(t *testing.T) {

@@ -3,7 +3,7 @@
 //	OUT/EXPERIMENT/ROW/seed-N/     the run directory of train
 //	    cell.json                  what was begun, and what it cost so far
 //	    console.log                what the programs printed
-//	    measured.json              what came out; the cell is finished
+//	    measured.json              what came out, with a checksum; the cell is finished
 //
 // cell.json is written before anything else, so that a cell begun by other
 // programs or with other settings is known for one. Both files are replaced as a

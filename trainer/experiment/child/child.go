@@ -7,6 +7,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Command is a program to be run.
@@ -40,7 +43,8 @@ type Ended struct {
 
 func (e Ended) String() string {
 	if e.Code > 128 {
-		return fmt.Sprintf("killed by %v", syscall.Signal(e.Code-128))
+		signal := syscall.Signal(e.Code - 128)
+		return "killed by " + cmp.Or(unix.SignalName(signal), signal.String())
 	}
 	return fmt.Sprintf("exit %d", e.Code)
 }

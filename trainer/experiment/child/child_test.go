@@ -43,7 +43,7 @@ func TestEnds(t *testing.T) {
 		t.Errorf("last line %q, %v", line, err)
 	}
 	e, _, _ = sh(t, t.Context(), `kill -9 $$`, Command{})
-	if e.Code != 137 || e.String() != "killed by killed" {
+	if e.Code != 137 || e.String() != "killed by SIGKILL" {
 		t.Errorf("killed: %v, %+v", e, e)
 	}
 	if _, err := Run(t.Context(), Command{Path: "/nowhere/program"}); err == nil {

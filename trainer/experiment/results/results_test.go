@@ -81,7 +81,7 @@ func folder(t *testing.T) string {
 	put("faces", "dsm", 3, nil)
 	put("faces", "n-5", 1, compared(measured(127, -5780.4, 300), 8, "blurred"))
 	put("faces", "n-5", 2, compared(measured(130.5, -5790, 310), 9, "blurred"))
-	put("faces", "n-5", 4, &cell.Measured{Broken: &cell.Broken{Program: "train", Ended: "killed by killed", Line: "step 7/20"}, CPU: 1})
+	put("faces", "n-5", 4, &cell.Measured{Broken: &cell.Broken{Program: "train", Ended: "killed by SIGKILL", Line: "step 7/20"}, CPU: 1})
 	put("faces", "wild", 1, &cell.Measured{Broken: &cell.Broken{Program: "train", Ended: "exit 1", Line: "training diverged: upper is NaN at step 3", Diverged: true}, CPU: 2, Train: 2})
 	old := measured(1, 1, 1)
 	old.Commit = "0ld"
