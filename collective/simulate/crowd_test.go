@@ -50,6 +50,8 @@ func TestCrowdByHand(t *testing.T) {
 		// Two rounds of a message, 240 us with a processor each. Of one processor the four want
 		// 60 each, have them after 240 in place of 60, and so are 180 late.
 		"messages": {Cluster{Ranks: Hosts(4, 1), Cores: 1, Together: 4, Wired: true, Costs: sends}, meet, 240 + 180},
+		"messages of three": {Cluster{Ranks: Hosts(4, 1), Cores: 1, Together: 4, Wired: true, Costs: sends}, []Event{event(Start, 0, 0, 4), event(Wait, 0, 0, 0),
+			event(Start, 1, 0, 4), event(Wait, 1, 0, 0), event(Start, 2, 0, 4), event(Wait, 2, 0, 0)}, 3 * (240 + 180)},
 		// A header and a half of the vector there, another half back, from either: the links
 		// take a tenth of what the processor takes.
 		"bytes": {Cluster{Ranks: Hosts(2, 1), Cores: 1, Together: 2, Wired: true, Costs: copies},

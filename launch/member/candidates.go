@@ -254,11 +254,15 @@ func NetworkAddr(network string) (netip.Addr, error) {
 			fitting = append(fitting, a.addr)
 		}
 	}
-	slices.SortStableFunc(fitting, func(a, b netip.Addr) int { return rank(a) - rank(b) })
 	if len(fitting) == 0 {
 		return netip.Addr{}, fmt.Errorf("%q is no interface of this machine that is up, nor a network that it has an address in (it has %s)", network, strings.Join(has, ", "))
 	}
-	return fitting[0], nil
+	return preferred(fitting), nil
+}
+
+// preferred is the first of those that NetworkAddr puts before others.
+func preferred(all []netip.Addr) netip.Addr {
+	return slices.MinFunc(all, func(a, b netip.Addr) int { return rank(a) - rank(b) })
 }
 
 // rank puts addresses in the order of NetworkAddr.

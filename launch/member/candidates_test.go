@@ -225,3 +225,48 @@ func TestNetworkAddr(t *testing.T) {
 		}
 	}
 }
+
+// Of several addresses in a network the one is taken that others reach most surely.
+func TestPreferred(t *testing.T) {
+	for has, want := range map[string]string{
+		"fe80::1%eth0 fd00::1 10.9.0.1 10.9.0.2": "10.9.0.1", "169.254.0.5 fe80::1%eth0 fd00::2 fd00::1": "fd00::2",
+		"fe80::1%eth0 169.254.0.5": "fe80::1%eth0",
+	} {
+		if got := preferred(addrs(has)); got.String() != want {
+			t.Errorf("of %s: %v, want %s", has, got, want)
+		}
+	}
+}
+
+// A port that is told must be of those that are allowed, the first and the last among them.
+func TestWhere(t *testing.T) {
+	few := rendezvous.Ports{First: 20000, Last: 20002}
+	for _, tt := range []struct {
+		endpoint    string
+		coordinator bool
+		ports       rendezvous.Ports
+		want        []int // of any order
+		err         string
+	}{
+		{"node0:20000", false, few, []int{20000}, ""},
+		{"node0:20002", true, few, []int{20002}, ""},
+		{"node0:19999", false, few, nil, "port 19999 of node 0 is not in --port-range 20000:20002"},
+		{"node0:20003", true, few, nil, "port 20003 of node 0 is not in --port-range 20000:20002"},
+		{"node0:7", false, rendezvous.Ports{}, []int{7}, ""},
+		{"node0:0", true, few, []int{20000, 20001, 20002}, ""},
+		{"node0", false, few, []int{20000, 20001, 20002}, ""},
+		{"node0:x", false, few, nil, "the port is not a number from 0 to 65535"},
+	} {
+		m := &Member{cfg: Config{Endpoint: tt.endpoint, Coordinator: tt.coordinator, Ports: tt.ports}}
+		host, ports, err := m.where()
+		if tt.err != "" {
+			if err == nil || !strings.Contains(err.Error(), tt.err) {
+				t.Errorf("%s: got error %v, want %q", tt.endpoint, err, tt.err)
+			}
+			continue
+		}
+		if err != nil || host != "node0" || !slices.Equal(slices.Sorted(slices.Values(ports)), tt.want) {
+			t.Errorf("%s, node 0 %v: %s, %v, %v, want %v", tt.endpoint, tt.coordinator, host, ports, err, tt.want)
+		}
+	}
+}

@@ -67,12 +67,23 @@ func TestFarewellOfAStranger(t *testing.T) {
 }
 
 // Node 0 takes packets of a launcher that it has met, whether its link or its life line came
-// first, and of nobody else.
+// first, and of nobody else; others take those of node 0 alone.
 func TestOurs(t *testing.T) {
 	m := &Member{cfg: Config{Coordinator: true}, lives: map[string]*life{"b": {}}, links: map[string]*link{"c": newLink("c")}}
-	for name, want := range map[string]bool{"b": true, "c": true, "x": false, "": false} {
-		if got := m.ours(name); got != want {
-			t.Errorf("%q is one of ours: %v", name, got)
+	for _, tt := range []struct {
+		coordinator bool
+		coord       string
+		want        map[string]bool
+	}{
+		{true, "", map[string]bool{"b": true, "c": true, "x": false, "": false}},
+		{false, "c", map[string]bool{"b": false, "c": true, "x": false, "": false}},
+		{false, "", map[string]bool{"b": false, "": false}}, // it has not met node 0 yet
+	} {
+		m.cfg.Coordinator, m.coord = tt.coordinator, tt.coord
+		for name, want := range tt.want {
+			if got := m.ours(name); got != want {
+				t.Errorf("node 0 %v, which is %q: %q is one of ours: %v", tt.coordinator, tt.coord, name, got)
+			}
 		}
 	}
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -229,4 +231,32 @@ func TestCutShort(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNotReachedYet: what may pass is tried again, soon at first and then five times a second,
+// until there is no time for another try; that it lasts is said after five seconds, and then
+// each time after twice as long.
+func TestNotReachedYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		m := &Member{cfg: Config{Wait: 30 * time.Second, Endpoint: "node0", Log: slog.New(slog.NewTextHandler(&log, nil))}}
+		begun, tries := time.Now(), []time.Duration{}
+		err := m.patiently(t.Context(), func(context.Context) error {
+			tries = append(tries, time.Since(begun))
+			return errNotYet
+		}, passing)
+		want, pause := []time.Duration{0}, firstRedial
+		for at := pause; ; at += pause {
+			want, pause = append(want, at), min(2*pause, redialInterval)
+			if at+redialInterval > m.cfg.Wait {
+				break
+			}
+		}
+		if late, ok := errors.AsType[*lateError](err); !ok || !errors.Is(late.last, errNotYet) || !slices.Equal(tries, want) {
+			t.Errorf("%v after tries at %v, want them at %v", err, tries, want)
+		}
+		if said := log.String(); strings.Count(said, "\n") != 3 || strings.Count(said, "node 0 is not reached yet") != 3 || !strings.Contains(said, "waited=5s") || !strings.Contains(said, "waited=10s") || !strings.Contains(said, "waited=20s") {
+			t.Errorf("it says\n%s", said)
+		}
+	})
 }

@@ -65,3 +65,30 @@ func TestArrivalsAreVariables(t *testing.T) {
 		}
 	}
 }
+
+// What is gathered of numbers that were computed, if of variables alone, comes behind these: who
+// reads it is in no group with them.
+func TestComputedIsNoArrival(t *testing.T) {
+	for _, moved := range []int{0, 100} { // numbers that are gathered beside them, as they are
+		var b graph.Builder
+		v, w := b.Var("v", graph.T(graph.F32, 16, 32)), b.Var("w", graph.T(graph.F32, 16, 32))
+		n := 256 - moved
+		part := b.Mul(b.Var("w.part", graph.T(graph.F32, n)), b.BroadcastTo(b.Reshape(b.Sum(b.Square(v)), graph.D(1)), graph.D(n)))
+		if moved > 0 {
+			part = b.Concat(0, part, b.Slice(b.Var("u.part", graph.T(graph.F32, 256)), 0, 0, moved, 1))
+		}
+		all := b.Reshape(b.AllGather(2, "w", part), graph.D(16, 32))
+		b.Assign(w, all)
+		b.Output("y", b.Sum(b.Mul(b.Square(v), all)))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := compile(t, g, 2)
+		wait := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Kind() == KindWait })
+		sum := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Kind() == KindFused })
+		if sum < 0 || sum > wait {
+			t.Errorf("the sum of squares is step %d, and the gathered is there at %d\n%s", sum, wait, dump(t, p))
+		}
+	}
+}

@@ -143,9 +143,6 @@ func sentence(texts []string) string {
 // summary is what was left out, a sentence a line, those of most tests first; "" if
 // nothing was.
 func (v *view) summary() string {
-	if len(v.skipped) == 0 {
-		return ""
-	}
 	sentences := slices.Collect(maps.Keys(v.skipped))
 	slices.SortFunc(sentences, func(a, b string) int {
 		return cmp.Or(len(v.skipped[b])-len(v.skipped[a]), cmp.Compare(a, b))
