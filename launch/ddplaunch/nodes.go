@@ -180,3 +180,11 @@ func parsePorts(o *options, r raw, _ *pflag.FlagSet) error {
 	}
 	return nil
 }
+
+// checkPorts refuses a range that is too small for a launcher and its ranks.
+func checkPorts(o *options, r raw, _ *pflag.FlagSet) error {
+	if o.Nodes > 1 && o.Ports.Count() == 1 {
+		return cliflag.Usage("--port-range %s: with several nodes ddplaunch listens on one port of each, and the ranks on others: want a larger range, for example 29400:29499", r.portRange)
+	}
+	return nil
+}

@@ -60,6 +60,7 @@ func TestUsage(t *testing.T) {
 		{"--port-range 5:4 true", `--port-range "5:4": want the first and the last port`},
 		{"--port-range a true", `--port-range "a"`},
 		{"--port-range 0:7 true", `--port-range "0:7"`},
+		{"--nnodes 2 --node-rank 0 --port-range 29400 true", `--port-range 29400: with several nodes ddplaunch listens on one port of each`},
 		{"--network nosuch0 true", `--network "nosuch0" is no interface of this machine that is up`},
 		{"--stop-before soon true", `--stop-before "soon": want a time above zero, for example 10s or 2m, or 0 for never`},
 		{"--stuck-after abc true", `--stuck-after "abc": want a time above zero, for example 10s or 2m, or 0 for never`},

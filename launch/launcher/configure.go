@@ -69,6 +69,9 @@ func configure(ctx context.Context, o Options, environ []string, stdout, stderr 
 		return supervise.Config{}, err
 	}
 	if err := dataAddr(&cfg, o); err != nil {
+		if cfg.Transport != nil && o.NodeRank != 0 { // node 0 waits for this one
+			cfg.Transport.Send("", rendezvous.Message{Kind: rendezvous.KindAbsent, Text: fmt.Sprintf("a node (%s) does not take part: %v", cfg.Node.Info.Host, err)})
+		}
 		return supervise.Config{}, abandon(cfg, err)
 	}
 	return cfg, nil
@@ -296,5 +299,8 @@ func freePort(addr string, allowed rendezvous.Ports) (int, error) {
 			return l.Addr().(*net.TCPAddr).Port, l.Close()
 		}
 	}
-	return 0, fmt.Errorf("find a free port on %s (%v): %w", addr, allowed, err)
+	if !allowed.Any() {
+		return 0, fmt.Errorf("no port of --port-range %v is free on %s for the ranks (%w): give a larger one", allowed, addr, err)
+	}
+	return 0, fmt.Errorf("find a free port on %s: %w", addr, err)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ebtrain/launch/env"
 	"ebtrain/launch/pmi"
 )
 
@@ -83,10 +84,18 @@ func openStore(ctx context.Context, o Options, environ []string, say func(string
 	}
 	if o.NodeRank <= 1 { // two suffice, one of which may be who is missing otherwise
 		go remind(ctx, remindAfter, func(waited time.Duration) {
-			say(fmt.Sprintf("not all %d tasks of the step have come to its store within %v; waiting for up to %v", o.Nodes, waited, o.JoinWait))
+			say(fmt.Sprintf("not all %d tasks of the step have come to its store within %v; waiting for up to %v%s", o.Nodes, waited, o.JoinWait, ending(o.Step)))
 		})
 	}
 	return &store{c, stop}, nil
+}
+
+// ending is what who started the tasks of s says, and does if it is asked to, when one has ended.
+func ending(s env.Step) string {
+	if s.Source != env.SourceSLURM {
+		return ""
+	}
+	return " (srun names a task that has ended; srun --wait=60 ends the others then)"
 }
 
 // remind calls say after a time, with it, and again at twice that, until ctx ends.

@@ -107,7 +107,7 @@ func TestNobodyAtTheCandidates(t *testing.T) {
 	key := bytes.Repeat([]byte{9}, 32)
 	open1(t, Config{Name: "a", Coordinator: true, Endpoint: "127.0.0.1", Key: key, Label: "one", Ports: ports})
 	c := Config{Name: "b", Endpoint: "127.0.0.1", Key: key, Label: "two", Ports: ports, Log: slog.New(slog.DiscardHandler)}
-	refusal(t, c, "no coordinator of this job answered at 127.0.0.1 within ", "a launcher of another job answers at 127.0.0.1:", "the name of the job differs", "127.0.0.1: connection refused", "which come from the key")
+	refusal(t, c, "no coordinator of this job answered at 127.0.0.1 within ", "a launcher of another job answers at 127.0.0.1:", "the name of the job differs", "127.0.0.1: connection refused", "which come from the key", "that the key, --rdzv-id and --port-range are the same on all nodes")
 	var late *Member
 	var err error
 	made := make(chan struct{})

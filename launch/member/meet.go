@@ -108,7 +108,11 @@ func (m *Member) join(ctx context.Context) error {
 	late, isLate := errors.AsType[*lateError](err)
 	switch {
 	case isLate && len(ports) > 1:
-		return fmt.Errorf("no coordinator of this job answered at %s within %v (%w): check the address, that the key and --rdzv-id are the same on all nodes, and that node 0 runs", m.cfg.Endpoint, late.wait, late.last)
+		same := "the key and --rdzv-id"
+		if !m.cfg.Ports.Any() {
+			same = "the key, --rdzv-id and --port-range"
+		}
+		return fmt.Errorf("no coordinator of this job answered at %s within %v (%w): check the address, that %s are the same on all nodes, and that node 0 runs", m.cfg.Endpoint, late.wait, late.last, same)
 	case errors.Is(err, errKey):
 		return fmt.Errorf("node 0 answered at %s, but %w: give EBTRAIN_KEY the same value on all nodes", m.cfg.Endpoint, errKey)
 	case errors.Is(err, errLabel):

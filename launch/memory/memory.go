@@ -1,5 +1,5 @@
 // Package memory reads what the kernel says of memory: how much there is on this
-// machine and for the control group of this process (version 2 or 1), and how many
+// machine and for the control group of a process (version 2 or 1), and how many
 // processes it has killed for want of it. It keeps nothing but where to look, so a
 // Reader may be used by any number of goroutines.
 package memory
@@ -16,7 +16,7 @@ import (
 // Unlimited is the limit of a control group that has none: more than any machine has.
 const Unlimited = math.MaxInt64
 
-// Reader knows where this process's control group is.
+// Reader knows where the control group of a process is. Those of the same group are equal.
 type Reader struct {
 	root  string // "" but for tests: where proc and sys are
 	group string // folder of the control group's memory, below root; "" if there is none
@@ -25,9 +25,14 @@ type Reader struct {
 
 // Open finds this process's control group. root is "", or where tests have their proc
 // and sys.
-func Open(root string) Reader {
+func Open(root string) Reader { return open(root, "self") }
+
+// Of finds that of another process, which must live.
+func Of(root string, pid int) Reader { return open(root, strconv.Itoa(pid)) }
+
+func open(root, process string) Reader {
 	r := Reader{root: root}
-	text, err := os.ReadFile(root + "/proc/self/cgroup")
+	text, err := os.ReadFile(root + "/proc/" + process + "/cgroup")
 	if err != nil {
 		return r // no control groups in this kernel
 	}

@@ -211,7 +211,7 @@ func (a *agent) loop(ctx context.Context) {
 				a.coord.WaitNoMore()
 			}
 		case now := <-looks.C:
-			a.memory.refresh(now)
+			a.watchMemory(now)
 			reapOrphans(a.known())
 			a.watchRanks(now)
 			a.watchNodes(now)

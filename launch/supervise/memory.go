@@ -17,7 +17,7 @@ const oomRefresh = time.Second
 const machineShare = 100
 
 // oomWatch counts the processes that the kernel has killed for want of memory:
-// in the control group of this process, which is that of the ranks, and on the
+// in the control group of this process, which is that of the ranks as a rule, and on the
 // whole machine. It has no clock, and is used by one goroutine.
 type oomWatch struct {
 	from    memory.Reader
@@ -34,6 +34,41 @@ type kills struct {
 
 // newOOMWatch begins to look, see memory.Open.
 func newOOMWatch(root string) *oomWatch { return &oomWatch{from: memory.Open(root)} }
+
+// outside is the watch of the control group that process pid is in, if that is not the one
+// of w: a rank's program may enter one of its own. It is nil otherwise.
+func (w *oomWatch) outside(root string, pid int) *oomWatch {
+	if r := memory.Of(root, pid); r != w.from {
+		return &oomWatch{from: r}
+	}
+	return nil
+}
+
+// watchMemory looks at the control groups of ranks that are not in the launcher's.
+func (a *agent) watchMemory(now time.Time) {
+	a.memory.refresh(now)
+	for _, p := range a.procs {
+		if p == nil || p.over {
+			continue
+		}
+		if p.memory == nil {
+			p.memory = a.memory.outside("", p.cmd.Process.Pid)
+		}
+		if p.memory != nil {
+			p.memory.refresh(now)
+		}
+	}
+}
+
+// outOfMemory says how p was killed, if that was for want of memory.
+func (a *agent) outOfMemory(p *process, now time.Time) string {
+	if p.memory != nil {
+		if why := p.memory.happened(p.peak(), now); why != "" {
+			return why
+		}
+	}
+	return a.memory.happened(p.peak(), now)
+}
 
 // refresh is to be called now and then.
 func (w *oomWatch) refresh(now time.Time) {

@@ -78,3 +78,39 @@ func TestOutOfMemory(t *testing.T) {
 		})
 	}
 }
+
+// A rank's program may enter a control group of its own, whose kills are then counted.
+func TestOutside(t *testing.T) {
+	root := t.TempDir()
+	write := func(file, text string) {
+		t.Helper()
+		file = filepath.Join(root, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("proc/meminfo", "MemTotal:  2097152 kB\n")
+	write("proc/self/cgroup", "0::/a\n")
+	write("proc/7/cgroup", "0::/a\n")
+	write("proc/8/cgroup", "0::/b\n")
+	for _, group := range []string{"a", "b"} {
+		write("sys/fs/cgroup/"+group+"/memory.events", "oom_kill 3\n")
+		write("sys/fs/cgroup/"+group+"/memory.max", "314572800\n")
+	}
+	all := newOOMWatch(root)
+	if w := all.outside(root, 7); w != nil {
+		t.Error("a rank in the launcher's group is outside of it")
+	}
+	w, now := all.outside(root, 8), time.Now()
+	if w == nil {
+		t.Fatal("a rank in another group is not outside of the launcher's")
+	}
+	w.refresh(now)
+	write("sys/fs/cgroup/b/memory.events", "oom_kill 4\n")
+	if got, want := w.happened(1<<30, now), "out of memory: killed by the kernel, using 1024 MiB; the limit of its control group is 300 MiB"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -41,8 +41,9 @@ type process struct {
 	pipes [2]*os.File
 
 	crash   crash
-	watcher watcher // of the loop
-	over    bool    // it has ended, as follows; of the loop
+	memory  *oomWatch // of its control group, if that is not the launcher's; of the loop
+	watcher watcher   // of the loop
+	over    bool      // it has ended, as follows; of the loop
 	exit    rendezvous.Exit
 
 	heard     chan struct{} // closed when the control channel has ended

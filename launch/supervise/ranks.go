@@ -133,7 +133,7 @@ func (a *agent) awaitOne(p *process) {
 	a.post(func() {
 		p.over = true
 		if exit.SignalNumber == int(unix.SIGKILL) {
-			exit.Why = a.memory.happened(p.peak(), time.Now())
+			exit.Why = a.outOfMemory(p, time.Now())
 		}
 		p.exit = exit
 		a.apply(a.node.Exited(p.local, exit))
