@@ -131,21 +131,8 @@ func (l *Loader) check(s State) (mixing, error) {
 	case s.Epoch < 0 || s.Epoch > math.MaxUint32-2 || s.Position < 0 || s.Position >= l.src.Len() && !l.tails(s):
 		return m, fmt.Errorf("epoch %d, position %d, expected a position from 0 to %d", s.Epoch, s.Position, l.src.Len()-1)
 	}
-	if b := l.fill.buckets; b != nil && len(s.Waiting) != len(b.text.Edges) {
-		return m, fmt.Errorf("the state has %d buckets, and the sentences have %d", len(s.Waiting), len(b.text.Edges))
-	}
-	if n := len(s.Since); n > 0 && n != len(s.Waiting) {
-		return m, fmt.Errorf("the state says of %d buckets since when sentences wait, and the sentences have %d", n, len(s.Waiting))
-	}
-	for _, c := range s.Since {
-		if c[0] < 0 || c[1] < 0 || c[1] >= l.src.Len() {
-			return m, fmt.Errorf("sentences wait since epoch %d, position %d, expected a position from 0 to %d", c[0], c[1], l.src.Len()-1)
-		}
-	}
-	for _, n := range s.Waiting {
-		if n < 0 || int64(n) > l.src.Len()*(s.Epoch+1) {
-			return m, fmt.Errorf("%d sentences wait, expected 0 or more", n)
-		}
+	if err := l.checkSentences(s); err != nil {
+		return m, err
 	}
 	for _, b := range s.Quarantine {
 		if b < 0 || b >= len(l.fill.spans) {
@@ -153,6 +140,27 @@ func (l *Loader) check(s State) (mixing, error) {
 		}
 	}
 	return m, nil
+}
+
+// checkSentences says what is wrong with the sentences that wait.
+func (l *Loader) checkSentences(s State) error {
+	if b := l.fill.buckets; b != nil && len(s.Waiting) != len(b.text.Edges) {
+		return fmt.Errorf("the state has %d buckets, and the sentences have %d", len(s.Waiting), len(b.text.Edges))
+	}
+	if n := len(s.Since); n > 0 && n != len(s.Waiting) {
+		return fmt.Errorf("the state says of %d buckets since when sentences wait, and the sentences have %d", n, len(s.Waiting))
+	}
+	for _, c := range s.Since {
+		if c[0] < 0 || c[1] < 0 || c[1] >= l.src.Len() {
+			return fmt.Errorf("sentences wait since epoch %d, position %d, expected a position from 0 to %d", c[0], c[1], l.src.Len()-1)
+		}
+	}
+	for _, n := range s.Waiting {
+		if n < 0 || int64(n) > l.src.Len()*(s.Epoch+1) {
+			return fmt.Errorf("%d sentences wait, expected 0 or more", n)
+		}
+	}
+	return nil
 }
 
 // tails says whether s is at the end of an epoch of sentences, all of which are looked

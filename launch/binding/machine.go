@@ -154,27 +154,32 @@ func (m Machine) gpus(environ []string) ([]string, error) {
 	}
 	var gpus []string
 	for id := range strings.SplitSeq(visible, ",") {
-		id = strings.TrimSpace(id)
-		if n, err := strconv.Atoi(id); err == nil {
-			if n < 0 || n >= len(all) {
-				break // there CUDA's list ends
-			}
-			gpus = append(gpus, all[n])
-			continue
-		}
-		if !strings.HasPrefix(id, "GPU-") {
-			if strings.HasPrefix(id, "MIG-") {
-				return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES names %s, a part of a GPU, of which it is not known where it is", id)
-			}
-			break
-		}
-		address, err := m.withUUID(all, id)
+		address, ok, err := m.gpu(all, strings.TrimSpace(id))
 		if err != nil {
 			return nil, err
+		}
+		if !ok {
+			break
 		}
 		gpus = append(gpus, address)
 	}
 	return gpus, nil
+}
+
+// gpu is the address of the one of all that CUDA_VISIBLE_DEVICES calls id; false where CUDA's
+// list ends, since there is none.
+func (m Machine) gpu(all []string, id string) (address string, ok bool, err error) {
+	n, noNumber := strconv.Atoi(id)
+	switch {
+	case noNumber == nil && n >= 0 && n < len(all):
+		return all[n], true, nil
+	case strings.HasPrefix(id, "GPU-"):
+		address, err = m.withUUID(all, id)
+		return address, err == nil, err
+	case strings.HasPrefix(id, "MIG-"):
+		return "", false, fmt.Errorf("CUDA_VISIBLE_DEVICES names %s, a part of a GPU, of which it is not known where it is", id)
+	}
+	return "", false, nil
 }
 
 // open are those GPUs that this process may open: CUDA counts no others, where a batch system

@@ -57,34 +57,20 @@ func (r *report) String() string {
 	fmt.Fprintf(&b, "## %s, %d hosts of %d ranks, %s\n\n", r.begun.Format("2006-01-02 15:04"), r.o.hosts, r.o.nproc, cliflag.Version("chaos"))
 	fmt.Fprintf(&b, "%d processors; load at the begin %s, at the end %s. Times in seconds, from the deed on.\n\n", runtime.NumCPU(), r.load, load())
 	b.WriteString("| trial | what is timed | times | median | worst | bar | over it | exits | right | leftovers |\n|---|---|---|---|---|---|---|---|---|---|\n")
-	var notes []string
 	for _, t := range r.trials {
-		rows := t.rows()
 		exits, right, left := t.summary()
-		for i, row := range rows {
-			name := ""
-			if i == 0 {
-				name = fmt.Sprintf("%s: %s", t.name, t.what)
-			} else {
-				exits, right, left = "", "", ""
-			}
+		name := fmt.Sprintf("%s: %s", t.name, t.what)
+		for _, row := range t.rows() {
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", name, row, exits, right, left)
+			name, exits, right, left = "", "", "", "" // said once
 		}
-		for i, k := range t.results {
-			for _, what := range append(slices.Clone(k.wrong), k.left...) {
-				notes = append(notes, fmt.Sprintf("%s, time %d: %s", t.name, i+1, what))
-			}
-		}
-	}
-	if r.stray != "" {
-		notes = append(notes, r.stray)
 	}
 	if r.cut != "" {
 		b.WriteString("\n" + r.cut + "\n")
 	}
-	if len(notes) > 0 {
+	if wrong := r.wrong(); len(wrong) > 0 {
 		b.WriteString("\nNot as it must be:\n\n")
-		for _, n := range notes {
+		for _, n := range wrong {
 			fmt.Fprintf(&b, "- %s\n", strings.ReplaceAll(n, "\n", "\n  "))
 		}
 	}
@@ -97,6 +83,21 @@ func (r *report) String() string {
 	}
 	b.WriteByte('\n')
 	return b.String()
+}
+
+// wrong is what was not as it must be, with its trial.
+func (r *report) wrong() (all []string) {
+	for _, t := range r.trials {
+		for i, k := range t.results {
+			for _, what := range slices.Concat(k.wrong, k.left) {
+				all = append(all, fmt.Sprintf("%s, time %d: %s", t.name, i+1, what))
+			}
+		}
+	}
+	if r.stray != "" {
+		all = append(all, r.stray)
+	}
+	return all
 }
 
 // rows are the cells of what was timed, a row for each.

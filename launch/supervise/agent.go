@@ -115,14 +115,7 @@ type agent struct {
 // written to Stderr. An error means that supervision itself did not work. When
 // ctx ends, Run acts as on a SIGTERM.
 func Run(ctx context.Context, cfg Config) (code int, err error) {
-	a := &agent{cfg: cfg, node: rendezvous.NewNode(cfg.Node), events: make(chan func()), quit: make(chan struct{})}
-	if cfg.Coordinator != nil {
-		a.coord = rendezvous.NewCoordinator(*cfg.Coordinator)
-	}
-	a.signs, a.quiet, a.behind = &signs{}, map[string]bool{}, map[int]bool{}
-	if cfg.Transport != nil {
-		cfg.Transport.Vouch(a.signs.lately)
-	}
+	a := newAgent(cfg)
 	if err := adopt(); err != nil {
 		return 1, err
 	}
@@ -134,14 +127,44 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 	if a.guard, err = startGuard(a.spawner); err != nil {
 		return 1, err
 	}
-	shown := 0
+	a.memory = newOOMWatch("")
+	a.memory.refresh(time.Now())
+	a.openConsole()
+	if err := cfg.Output.removeErrors(); err != nil {
+		cfg.Log.Warn("reasons of earlier failures are left where those of this job are to be", "error", err)
+	}
+	a.loop(ctx)
+	err = a.letGo()
+	err = errors.Join(err, a.sayEnd())
+	if gerr := a.guard.Close(); gerr != nil {
+		cfg.Log.Warn("the guard has ended before the job, which does not matter any more", "error", gerr)
+	}
+	return a.code(), err
+}
+
+func newAgent(cfg Config) *agent {
+	a := &agent{
+		cfg: cfg, node: rendezvous.NewNode(cfg.Node), events: make(chan func()), quit: make(chan struct{}),
+		signs: &signs{}, quiet: map[string]bool{}, behind: map[int]bool{},
+	}
+	if cfg.Coordinator != nil {
+		a.coord = rendezvous.NewCoordinator(*cfg.Coordinator)
+	}
+	if cfg.Transport != nil {
+		cfg.Transport.Vouch(a.signs.lately)
+	}
+	return a
+}
+
+// openConsole is where lines go from now on.
+func (a *agent) openConsole() {
+	cfg := &a.cfg
+	shown := 0 // ranks with a stream on the console
 	for local := range cfg.Node.Info.Nproc {
 		if cfg.Output.toConsole(local, stdout) || cfg.Output.toConsole(local, stderr) {
 			shown++
 		}
 	}
-	a.memory = newOOMWatch("")
-	a.memory.refresh(time.Now())
 	a.console = newConsole(cfg.Stdout, cfg.Stderr, cfg.TTY, cfg.Columns, shown)
 	a.console.draws, a.console.color = cfg.Draws, cfg.Color
 	a.console.name = cfg.Name
@@ -149,30 +172,32 @@ func Run(ctx context.Context, cfg Config) (code int, err error) {
 		a.console.forward = &forwarder{send: func(m rendezvous.Message) { cfg.Transport.Send("", m) }}
 	}
 	a.wg.Go(a.watchReader)
-	if err := cfg.Output.removeErrors(); err != nil {
-		cfg.Log.Warn("reasons of earlier failures are left where those of this job are to be", "error", err)
-	}
-	a.loop(ctx)
+}
+
+// letGo lets go of the ranks, which have ended, and of the other launchers. Nothing is posted
+// any more then.
+func (a *agent) letGo() (err error) {
 	a.endLeft()
-	if cfg.gathers() {
-		err, a.procs = errors.Join(err, release(a.procs)), nil
+	if a.cfg.gathers() {
+		err, a.procs = release(a.procs), nil
 		a.gatherRest()
 	}
-	if cfg.Transport != nil {
-		err = errors.Join(err, cfg.Transport.Close())
+	if a.cfg.Transport != nil {
+		err = errors.Join(err, a.cfg.Transport.Close())
 	}
 	close(a.quit)
 	err = errors.Join(err, release(a.procs))
 	a.wg.Wait()
+	return err
+}
+
+// sayEnd says how the job has ended, where that has not been said, and writes what is left.
+func (a *agent) sayEnd() error {
 	a.sayTable()
 	if c := a.finish.Cause; c != nil && !a.saidByNode0(c) {
-		a.console.conclude(c, filepath.Base(cfg.Program))
+		a.console.conclude(c, filepath.Base(a.cfg.Program))
 	}
-	err = errors.Join(err, within(lastWait, ErrorFileVar, func() error { return a.keepError(a.finish.Cause) }), a.console.flush())
-	if gerr := a.guard.Close(); gerr != nil {
-		cfg.Log.Warn("the guard has ended before the job, which does not matter any more", "error", gerr)
-	}
-	return a.code(), err
+	return errors.Join(within(lastWait, ErrorFileVar, func() error { return a.keepError(a.finish.Cause) }), a.console.flush())
 }
 
 // loop handles events until the node's state machine is finished.

@@ -84,11 +84,12 @@ type External struct {
 	Value int
 }
 
-// Named is the entry of of, which lies beside list, that is called name; zero if none is.
-func Named[T any](list []External, of []T, name string) (entry T) {
+// Named is the entry of values, which lie beside list, of what is called name; zero if
+// nothing is.
+func Named[T any](list []External, values []T, name string) (entry T) {
 	for i, e := range list {
 		if e.Name == name {
-			return of[i]
+			return values[i]
 		}
 	}
 	return entry
