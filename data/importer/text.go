@@ -69,6 +69,7 @@ func Text(ctx context.Context, f TextFiles, w Words) (*Set, error) {
 	}
 	counts, lengths := map[string]int{}, []int{} // of the training split
 	longest := 0
+	var bad error // of the first line that is none
 	done, total := int64(0), int64(0)
 	for _, p := range parts {
 		total += p.count()
@@ -82,6 +83,9 @@ func Text(ctx context.Context, f TextFiles, w Words) (*Set, error) {
 			f.progress("words", done, total)
 			words, err := w.split(l)
 			if err != nil { // said when it is read again, in its turn
+				if bad == nil {
+					bad = fmt.Errorf("%s: %w", l.name(), err)
+				}
 				continue
 			}
 			longest = max(longest, len(words)+2)
@@ -98,6 +102,9 @@ func Text(ctx context.Context, f TextFiles, w Words) (*Set, error) {
 		return w.firstProblem(ctx, parts)
 	}
 	words, err := w.vocabulary(counts)
+	if err != nil && bad != nil { // a file that is no text has few words
+		return nil, fmt.Errorf("%w; %w", err, bad)
+	}
 	if err != nil {
 		return nil, err
 	}

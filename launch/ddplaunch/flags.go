@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -114,13 +115,23 @@ func flagSet(r *raw) *pflag.FlagSet {
 	return fs
 }
 
+// meantRanks is err, and if it is an unknown flag like those that other launchers have for the
+// number of ranks, says what it is called here.
+func meantRanks(err error) error {
+	unknown, ok := errors.AsType[*cliflag.UnknownFlagError](err)
+	if ok && (unknown.Name == "n" || unknown.Name == "np" || cliflag.Meant(unknown.Name, []string{"nproc"}) != "") {
+		unknown.Nearest = []string{"-nproc"}
+	}
+	return err
+}
+
 // parse reads the command line, and answers --help and --version on stdout. Any
 // other error is a *cliflag.UsageError.
 func parse(args, environ []string, stdout io.Writer) (options, error) {
 	var r raw
 	fs := flagSet(&r)
 	if err := program.Parse(fs, args, stdout); err != nil {
-		return options{}, err
+		return options{}, meantRanks(err)
 	}
 	if r.key != "" {
 		return options{}, cliflag.Usage("--key: whoever may list this machine's processes would read the secret: put it into a file that is yours alone (--key-file), or into EBTRAIN_KEY")
