@@ -75,6 +75,9 @@ func Text(ctx context.Context, f TextFiles, w Words) (*Set, error) {
 		return nil, w.firstProblem(ctx, parts)
 	}
 	words, err := w.vocabulary(seen.counts)
+	if err != nil && seen.bad != nil { // a file that is no text has few words
+		return nil, fmt.Errorf("%w; %w", err, seen.bad)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +102,7 @@ type sentences struct {
 	counts  map[string]int // words of the training split
 	lengths []int          // in tokens, ends included, of each of its sentences
 	longest int            // of any split
+	bad     error          // of the first line that is none
 }
 
 // survey reads all parts, and tells of each line.
@@ -117,6 +121,9 @@ func (w Words) survey(ctx context.Context, parts []part, progress func(phase str
 			progress("words", done, total)
 			words, err := w.split(l)
 			if err != nil { // said when it is read again, in its turn
+				if seen.bad == nil {
+					seen.bad = fmt.Errorf("%s: %w", l.name(), err)
+				}
 				continue
 			}
 			length := len(words) + 2

@@ -211,6 +211,7 @@ func TestBadTexts(t *testing.T) {
 		{"all for val", TextFiles{Src: []string{good}, Val: "2", Test: "1"}, nil, "text.txt: 3 lines, of which --val and --test take all: leave some for training"},
 		{"too many", TextFiles{Src: []string{good}, Val: "4"}, nil, "text.txt, expected 0 to 3, or a file"},
 		{"one word", TextFiles{Src: []string{textFile(t, "a a\na b\n")}}, nil, "a vocabulary of 1 words, expected 2 at least"},
+		{"no text", TextFiles{Src: []string{textFile(t, "\x89PNG\r\n\x1a\nIHDR\n")}}, nil, "give more text, or a smaller --min-count; "},
 		{"no word", TextFiles{Src: []string{good}}, func(w *Words) { w.MinCount = 4 }, "a vocabulary of 0 words"},
 		{"min count", TextFiles{Src: []string{good}}, func(w *Words) { w.MinCount = 0 }, "--min-count is 0, expected 1 or more"},
 		{"one word at most", TextFiles{Src: []string{good}}, func(w *Words) { w.Most = 1 }, "--max-words is 1, expected 2 to"},

@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -67,6 +68,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
 		return cliflag.Usage("no command given")
 	}
+	if len(args) > 1 && args[0] == "help" && !strings.HasPrefix(args[1], "-") { // mkshards help folder
+		args = []string{args[1], "--help"}
+	}
 	switch name := args[0]; name {
 	case "help", "--help", "-help", "-h":
 		_, err := io.WriteString(stdout, help)
@@ -83,6 +87,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			if c.name == name {
 				return cliflag.Within(name, c.run(ctx, args[1:], stdout, stderr))
 			}
+		}
+		if strings.HasPrefix(name, "-") {
+			return cliflag.Usage("%s: the command comes first, as in mkshards folder --src pictures --out shards/mine", name)
 		}
 		return cliflag.Usage("unknown command %q: %s", name, cliflag.OneOf(name, commandNames()))
 	}

@@ -159,6 +159,12 @@ func TestHelpTeaches(t *testing.T) {
 		if code != 0 || !strings.Contains(out, "  mkshards "+c.name) || !strings.Contains(out, "--out") {
 			t.Errorf("%s: code %d, %v, output %q", c.name, code, err, out)
 		}
+		if code, same, _, err := try(t, "help", c.name); code != 0 || same != out {
+			t.Errorf("help %s: code %d, %v, output %q, want that of %s --help", c.name, code, err, same, c.name)
+		}
+	}
+	if _, _, _, err := try(t, "help", "imagenet"); err == nil || !strings.HasPrefix(err.Error(), `unknown command "imagenet"`) {
+		t.Errorf("help imagenet: %v", err)
 	}
 }
 
@@ -213,6 +219,7 @@ func TestBadInput(t *testing.T) {
 		want string
 	}{
 		{"no command", "", 2, "no command"},
+		{"a flag before the command", "--src a folder", 2, "--src: the command comes first, as in mkshards folder --src"},
 		{"unknown command", "imagenet", 2, `unknown command "imagenet"`},
 		{"unknown flag", "mnist --sauce x", 2, "unknown flag --sauce"},
 		{"flag without value", "mnist --src", 2, "--src needs a value: want text"},

@@ -28,12 +28,11 @@ func Meant(word string, words []string) string {
 }
 
 // nearest are those of words that are the fewest letters put in, left out or changed from
-// word, in their order: none where that is more than one letter in three. (Of five it may
-// be two, which is what letters in each other's place are.)
+// word, in their order: none where that is more than one letter in three.
 func nearest(word string, words []string) (found []string) {
 	fewest := (len([]rune(word)) + 1) / 3
 	for _, w := range words {
-		n := levenshtein.ComputeDistance(word, w)
+		n := distance(word, w)
 		if n < fewest {
 			fewest, found = n, nil
 		}
@@ -42,6 +41,18 @@ func nearest(word string, words []string) (found []string) {
 		}
 	}
 	return found
+}
+
+// distance is how many letters are put in, left out or changed between two words; two that
+// have changed places are one.
+func distance(a, b string) int {
+	x, y := []rune(a), []rune(b)
+	for i := range max(0, len(x)-1) {
+		if len(x) == len(y) && x[i] == y[i+1] && x[i+1] == y[i] && slices.Equal(x[:i], y[:i]) && slices.Equal(x[i+2:], y[i+2:]) && x[i] != y[i] {
+			return 1
+		}
+	}
+	return levenshtein.ComputeDistance(a, b)
 }
 
 // nearestFlags are the flags of fs that --help shows and that are nearest to a name that

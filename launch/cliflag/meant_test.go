@@ -8,6 +8,10 @@ func TestOneOf(t *testing.T) {
 	for word, want := range map[string]string{
 		"bord":          "did you mean board?",
 		"baord":         "did you mean board?",
+		"fery":          "did you mean frey?",
+		"rfey":          "did you mean frey?",
+		"frye":          "did you mean frey?",
+		"eryf":          "want one of board, frey, frey-h, pictures-long, pictures-wide",
 		"Frey":          "did you mean frey?",
 		"freyh":         "did you mean frey or frey-h?",
 		"picture-long":  "did you mean pictures-long?",

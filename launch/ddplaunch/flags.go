@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -114,12 +115,22 @@ func flagSet(r *raw) *pflag.FlagSet {
 	return fs
 }
 
+// meantRanks is err, and if it is an unknown flag like those that other launchers have for the
+// number of ranks, says what it is called here.
+func meantRanks(err error) error {
+	unknown, ok := errors.AsType[*cliflag.UnknownFlagError](err)
+	if ok && (unknown.Name == "n" || unknown.Name == "np" || cliflag.Meant(unknown.Name, []string{"nproc"}) != "") {
+		unknown.Nearest = []string{"-nproc"}
+	}
+	return err
+}
+
 // parse reads the command line, and answers --help and --version on stdout. Any
 // other error is a *cliflag.UsageError.
 func parse(args, environ []string, stdout io.Writer) (options, error) {
 	var r raw
 	fs := flagSet(&r)
-	err := program.Parse(fs, args, stdout)
+	err := meantRanks(program.Parse(fs, args, stdout))
 	o := launcher.Defaults("ddplaunch")
 	o.MaxRestarts, o.RunID, o.Verbose, o.Network, o.KeyFile = r.maxRestarts, r.runID, r.verbose, r.network, r.keyFile
 	o.Endpoint, o.Apart = r.endpoint, told(r) || inRank(environ)

@@ -120,11 +120,35 @@ func lacksCritic(e *evaluation) string {
 }
 
 func lacksGap(e *evaluation) string {
-	return unless(has[algo.Inferred](e), "its models have no approximate posterior whose divergence is known")
+	if !has[algo.Inferred](e) {
+		return "its models have no approximate posterior whose divergence is known"
+	}
+	return e.lacksOthers(e.leastBatch())
 }
 
 func lacksLoss(e *evaluation) string {
-	return unless(has[algo.Losing](e), "its models do not have the loss of samples that are not trained on")
+	if !has[algo.Losing](e) {
+		return "its models do not have the loss of samples that are not trained on"
+	}
+	return e.lacksOthers(max(algo.GroupOf(e.trained.Model), e.leastBatch()))
+}
+
+// leastBatch is how many samples the model's levels of noise are spread over at least.
+func (e *evaluation) leastBatch() int {
+	config, err := e.trained.Settings.Config()
+	if err != nil { // of a model that no settings made
+		return 1
+	}
+	return algo.LeastBatchOf(config)
+}
+
+// lacksOthers says that fewer samples are measured than are seen together at least.
+func (e *evaluation) lacksOthers(least int) string {
+	n, err := e.count(e.o.data, e.o.split)
+	if err != nil {
+		return err.Error()
+	}
+	return unless(n >= int64(least), fmt.Sprintf("it is of %d samples together at least, and %s of %s/%s is measured: give more", least, trained.Count(n, trained.Noun(e.takes)), e.o.data, e.o.split))
 }
 
 func lacksLL(e *evaluation) string {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"ebtrain/data"
@@ -147,6 +148,13 @@ func TestPairsOfSortedData(t *testing.T) {
 	mixed, sorted := loss(false, 1), loss(true, 1)
 	if !(math.Abs(sorted/mixed-1) <= 0.2) {
 		t.Errorf("pairs of mixed data are %v apart, and of sorted ones %v", mixed, sorted)
+	}
+	alone := comparingToy(t)
+	alone.trained.Model = paired{alone.trained.Model.(toy.Config)}
+	alone.o.data, alone.o.split, alone.o.limit, alone.o.measures = shaded(t, 600, 1, true), "train", 1, measureLoss+","+measureEnergy
+	all, lacking, err := alone.chosen()
+	if want := "it is of 2 samples together at least, and 1 picture of " + alone.o.data + "/train is measured: give more"; err != nil || len(all) != 1 || len(lacking) != 1 || !strings.HasSuffix(lacking[0], want) {
+		t.Errorf("of one sample: %d measures, %q, %v, want that the loss lacks: %s", len(all), lacking, err, want)
 	}
 	if again, other := loss(true, 1), loss(true, 2); again != sorted || other == sorted {
 		t.Errorf("%v is %v again, and %v of another seed", sorted, again, other)

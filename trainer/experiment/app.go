@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -54,6 +55,9 @@ func (a app) run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return cliflag.Usage("no command given: want list, run, report, pack or compute")
 	}
+	if len(args) > 1 && args[0] == "help" && !strings.HasPrefix(args[1], "-") { // experiment help run
+		args = []string{args[1], "--help"}
+	}
 	switch name := args[0]; name {
 	case "help", "--help", "-help", "-h":
 		_, err := io.WriteString(a.stdout, help)
@@ -72,8 +76,19 @@ func (a app) run(ctx context.Context, args []string) error {
 	case "compute":
 		return cliflag.Within(name, a.compute(ctx, args[1:]))
 	default:
-		return cliflag.Usage("unknown command %q: want list, run, report, pack or compute", name)
+		return a.noCommand(name)
 	}
+}
+
+// noCommand says what a first word is in place of a command.
+func (a app) noCommand(word string) error {
+	if strings.HasPrefix(word, "-") {
+		return cliflag.Usage("%s: the command comes first, as in experiment list --out runs/experiments", word)
+	}
+	if _, err := a.find(word); err == nil {
+		return cliflag.Usage("%q is an experiment, and the command comes first, as in experiment run %s", word, word)
+	}
+	return cliflag.Usage("unknown command %q: want list, run, report, pack or compute", word)
 }
 
 // groups are the flags of all commands as --help shows them.

@@ -165,6 +165,9 @@ func TestMistakes(t *testing.T) {
 	a := app{catalogue: catalogueOfTests(), bin: t.TempDir(), stdout: &strings.Builder{}}
 	for _, c := range []struct{ args, want string }{
 		{"", "no command given"},
+		{"tiny", `"tiny" is an experiment, and the command comes first, as in experiment run tiny`},
+		{"--out a list", "--out: the command comes first, as in experiment list --out"},
+		{"help walk", `unknown command "walk"`},
 		{"walk", `unknown command "walk": want list, run, report, pack or compute`},
 		{"list huge", `unknown experiment "huge"`},
 		{"run", "run: want the name of one experiment (experiment list shows them), got 0"},

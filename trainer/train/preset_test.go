@@ -155,7 +155,7 @@ func TestModelRefuses(t *testing.T) {
 		{"--algo lebm --embed 4", "--embed is a setting of --preset lebm-snli, "},
 		{"--algo cd --nothing 3", "unknown flag --nothing"},
 		{"--algo=", `unknown --algo "": want one of bidvl, bism, `},
-		{"--algo bidv --preset help", `unknown --algo "bidv": did you mean bidvl?`},
+		{"--algo vea --preset help", `unknown --algo "vea": did you mean vae?`},
 		{"--net=", `unknown --net "": want one of conv32`},
 		{"--net", "--net needs a value: want text"},
 		{"--algo lebm --net conv32", `unknown --net "conv32": want one of svhn`},

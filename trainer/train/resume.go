@@ -6,12 +6,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"ebtrain/data"
+	"ebtrain/data/dataset"
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/env"
 	"ebtrain/trainer/algo"
@@ -91,6 +93,9 @@ func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options,
 	}
 	o.settings.Data, o.settings.BiDVL, o.was = was.Data, was.BiDVL, &was
 	o.settings.From, o.settings.FromNetworks = was.From, was.FromNetworks
+	if !fs.Changed("data") {
+		o.folder = saved.Folder
+	}
 	if err := o.complete(); err != nil {
 		return nil, nil, lacking(saved, fs, o.out, err)
 	}
@@ -195,6 +200,25 @@ func (o *options) checkData(digest string) error {
 	}
 	return fmt.Errorf("--data %s (split %s) does not hold the samples that the run in %s was trained on (their digest is %s, the run's %s): give the data it began with, wherever they are now",
 		o.data, o.settings.Split, o.out, data.Brief(digest), data.Brief(o.was.DataDigest))
+}
+
+// fromItsFolder is where the data are of a run that goes on, as seen from the folder in which
+// it was started last, if they are there, and not where --data says, seen from this one; else
+// "".
+func (o *options) fromItsFolder() string {
+	if o.was == nil || o.folder == "" || filepath.IsAbs(o.data) || dataset.BuiltIn(o.data) || o.holdsItsData(o.data) {
+		return ""
+	}
+	if there := filepath.Join(o.folder, o.data); o.holdsItsData(there) {
+		return there
+	}
+	return ""
+}
+
+// holdsItsData says whether a data set is the one that the run was trained on.
+func (o *options) holdsItsData(name string) bool {
+	src, err := dataset.Open(name, o.settings.Split)
+	return err == nil && src.Digest() == o.was.DataDigest
 }
 
 // checkBegun reports a run that is about to begin again at step 0, and to write its

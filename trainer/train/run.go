@@ -105,6 +105,9 @@ type runInfo struct {
 // openData opens the data set, fits the networks to its pictures, and so
 // completes the settings.
 func openData(o *options) (data.Source, error) {
+	if there := o.fromItsFolder(); there != "" {
+		o.data = there
+	}
 	src, err := chosen.Open(o.data, o.settings.Split)
 	if err != nil && o.was != nil {
 		return nil, fmt.Errorf("%w; if the data of the run in %s have moved, say where they are with --data", err, o.out)
