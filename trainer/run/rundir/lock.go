@@ -33,16 +33,10 @@ func lockDir(path, otherwise string) (*os.File, error) {
 // was locked: whatever is written there now is no part of this run. A disk that does not
 // say is no such error: whoever writes there hears of it.
 func (d *Dir) InPlace() error {
-	gone := &fs.PathError{Op: "find the lock of", Path: d.Path(), Err: fs.ErrNotExist}
 	now, err := os.Stat(lockFile(d.Path()))
-	if errors.Is(err, fs.ErrNotExist) {
-		return gone
-	}
-	if err != nil {
-		return nil
-	}
-	if locked, err := d.lock.Stat(); err == nil && !os.SameFile(now, locked) {
-		return gone
+	locked, unknown := d.lock.Stat()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && unknown == nil && !os.SameFile(now, locked) {
+		return &fs.PathError{Op: "find the lock of", Path: d.Path(), Err: fs.ErrNotExist}
 	}
 	return nil
 }
