@@ -96,6 +96,15 @@ func TestJudge(t *testing.T) {
 		}, silent + asked, false, ""},
 		"its data":       {3, func(m *Member) { m.Vouch(func(name string) bool { return name == "b" }) }, never, false, ""},
 		"its data, late": {3, func(m *Member) { calls := 0; m.Vouch(func(string) bool { calls++; return calls%2 == 0 }) }, never, false, ""},
+		"it leaves when it has been asked": {2, func(m *Member) {
+			calls := 0
+			m.Vouch(func(string) bool {
+				if calls++; calls == 2 {
+					m.hasLeft("b")
+				}
+				return false
+			})
+		}, never, false, ""},
 		"node 0 has another": {3, func(m *Member) {
 			m.cfg.Coordinator = true
 			m.lives["c"] = &life{heard: long}

@@ -18,11 +18,11 @@ import (
 // Points are written as their table had them, and what reads tables reads them.
 func TestWriteNumbers(t *testing.T) {
 	in := algo.Inputs{Shape: graph.D(1, 1, 2)}
-	columns := []data.Column{{Name: "height, m", Mean: 100, SD: 2}, {Name: "x", SD: 1}}
+	columns := []data.Column{{Name: "height, m", Mean: 100, SD: 2}, {Name: "1", SD: 1}} // its number, beside a name
 	points := []float32{0, 0.1, -1.5, float32(math.Inf(1))}
-	for file, want := range map[string]string{"a.csv": "\"height, m\",x\n100,0.1\n97,+Inf\n", "a.tsv": "height, m\tx\n100\t0.1\n97\t+Inf\n"} {
+	for file, want := range map[string]string{"a.csv": "\"height, m\",1\n100,0.1\n97,+Inf\n", "a.tsv": "height, m\t1\n100\t0.1\n97\t+Inf\n"} {
 		path := filepath.Join(t.TempDir(), file)
-		if err := WriteNumbers(path, points, columns); err != nil {
+		if err := WriteNumbers(path, points, ColumnsOf(in, columns)); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
@@ -37,6 +37,9 @@ func TestWriteNumbers(t *testing.T) {
 		s, err := importer.Table(t.Context(), importer.TableOptions{Files: []string{path}, Header: importer.HeaderAuto})
 		if err != nil || s.Splits[0].Count != 2 || s.Schema.W != 2 || s.Schema.Columns[1].Name != "1" {
 			t.Errorf("%s: %+v, %v", file, s, err)
+		}
+		if text, err := os.ReadFile(path); err != nil || file == "a.csv" && string(text) != "1,2\n3,4.5\n" {
+			t.Errorf("%s: %q, %v, want the numbers as they are", file, text, err)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "a.npy")

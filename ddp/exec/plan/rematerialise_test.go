@@ -59,32 +59,33 @@ func heavy(p *Plan) (n int) {
 	return n
 }
 
-// TestRematNeverRaisesThePeak compares what is in use at the fullest step.
+// TestRematNeverRaisesThePeak compares what is in use at the fullest step. Of what all places
+// need at least, which it does not look at, it may take a bit more where an array takes no other's
+// place any more, and that is rare.
 func TestRematNeverRaisesThePeak(t *testing.T) {
-	less := 0
+	less, more := 0, 0
 	for seed := range uint64(300) {
 		g, err := random(rand.New(rand.NewPCG(seed, 3)), 60)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var peaks [2]int
+		var need [2]int64
 		for i, remat := range []bool{false, true} {
 			p := New(g, Options{Name: "random", World: 1 + int(seed%2), Remat: remat})
 			for _, n := range newRematerialisation(p).inUse(p.lives()) {
 				peaks[i] = max(peaks[i], n)
 			}
+			need[i], _ = p.AllocateWithin(1)
 		}
 		if peaks[1] > peaks[0] {
 			t.Errorf("seed %d: the peak rises from %d to %d bytes", seed, peaks[0], peaks[1])
 		}
-		if peaks[1] < peaks[0] {
-			less++
-		}
+		less, more = less+b2i(need[1] < need[0]), more+b2i(need[1] > need[0])
 	}
-	if less == 0 {
-		t.Error("no peak is lower")
+	if less < 45 || more > 2 {
+		t.Errorf("of 300 programs %d need less memory and %d more, want at least 45 and at most 2", less, more)
 	}
-	t.Logf("%d of 300 peaks are lower", less)
 }
 
 // TestOnly: only a group's instructions for one result remain,
