@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -71,8 +72,8 @@ type store struct {
 }
 
 // openStore opens the store of this launcher's step; all tasks must come to it
-// within o.JoinWait. While they do not, say tells of it.
-func openStore(ctx context.Context, o Options, environ []string, say func(string)) (*store, error) {
+// within o.JoinWait. While they do not, a line tells of it now and then.
+func openStore(ctx context.Context, o Options, environ []string, log *slog.Logger) (*store, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, o.JoinWait, fmt.Errorf("not all %d tasks of the step have come within %v", o.Nodes, o.JoinWait))
 	c, err := pmi.Open(ctx, environ)
 	if err == nil && (c.Rank != o.NodeRank || c.Size != o.Nodes) {
@@ -84,18 +85,14 @@ func openStore(ctx context.Context, o Options, environ []string, say func(string
 	}
 	if o.NodeRank <= 1 { // two suffice, one of which may be who is missing otherwise
 		go remind(ctx, remindAfter, func(waited time.Duration) {
-			say(fmt.Sprintf("not all %d tasks of the step have come to its store within %v; waiting for up to %v%s", o.Nodes, waited, o.JoinWait, ending(o.Step)))
+			if o.Step.Source == env.SourceSLURM {
+				log.Warn("not all tasks of the step have come to its store (srun names one that has ended; with --wait=60 it ends the others then)", "tasks", o.Nodes, "waited", waited, "waits", o.JoinWait)
+				return
+			}
+			log.Warn("not all tasks of the step have come to its store", "tasks", o.Nodes, "waited", waited, "waits", o.JoinWait)
 		})
 	}
 	return &store{c, stop}, nil
-}
-
-// ending is what who started the tasks of s says, and does if it is asked to, when one has ended.
-func ending(s env.Step) string {
-	if s.Source != env.SourceSLURM {
-		return ""
-	}
-	return " (srun names a task that has ended; srun --wait=60 ends the others then)"
 }
 
 // remind calls say after a time, with it, and again at twice that, until ctx ends.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"slices"
@@ -77,7 +78,7 @@ func TestAbsentIsHeard(t *testing.T) {
 	const says = "task 1 (n1) of the step does not take part: it has no GPU"
 	for task := range 2 {
 		environ, _ := manager(t, task, map[string]string{absentKey: says, storeKey: "at 10.9.0.1:7 "})
-		s, err := openStore(t.Context(), Options{NodeRank: task, Nodes: 2, JoinWait: time.Minute}, environ, quiet)
+		s, err := openStore(t.Context(), Options{NodeRank: task, Nodes: 2, JoinWait: time.Minute}, environ, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,7 @@ func TestAbsentIsHeard(t *testing.T) {
 		}
 	}
 	environ, _ := manager(t, 1, map[string]string{storeKey: "at 10.9.0.1:7 "})
-	s, err := openStore(t.Context(), Options{NodeRank: 1, Nodes: 2, JoinWait: time.Minute}, environ, quiet)
+	s, err := openStore(t.Context(), Options{NodeRank: 1, Nodes: 2, JoinWait: time.Minute}, environ, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +100,6 @@ func TestAbsentIsHeard(t *testing.T) {
 		t.Errorf("where all take part: %+v, %v", c, err)
 	}
 }
-
-func quiet(string) {}
 
 // While not all tasks come to the store it is said so, less and less often.
 func TestRemind(t *testing.T) {

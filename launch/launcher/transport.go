@@ -57,7 +57,7 @@ func openMember(ctx context.Context, cfg *supervise.Config, o Options) error {
 // openAndPublish is what node 0 of a step with a store does: others get its address
 // and, unless they have it, a key that is made up here. If it fails they learn why.
 func openAndPublish(ctx context.Context, cfg *supervise.Config, o Options, environ []string) error {
-	s, err := openStore(ctx, o, environ, func(text string) { cfg.Log.Warn(text) })
+	s, err := openStore(ctx, o, environ, cfg.Log)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func freely(ctx context.Context, endpoint string) (string, error) {
 
 // learnAndOpen is what the other launchers of such a step do.
 func learnAndOpen(ctx context.Context, cfg *supervise.Config, o Options, environ []string) error {
-	s, err := openStore(ctx, o, environ, func(text string) { cfg.Log.Warn(text) })
+	s, err := openStore(ctx, o, environ, cfg.Log)
 	if err != nil {
 		return err
 	}
