@@ -177,6 +177,10 @@ func TestBadInput(t *testing.T) {
 	good := filepath.Join(src, "good")
 	put(t, filepath.Join(good, "a.png"), picture(t, 16))
 	put(t, filepath.Join(good, "b.png"), picture(t, 12))
+	link := filepath.Join(src, "link")
+	if err := os.Symlink("good", link); err != nil {
+		t.Fatal(err)
+	}
 	text := filepath.Join(src, "text")
 	put(t, filepath.Join(text, "a.jpg"), []byte("hello, I am no picture"))
 	empty := filepath.Join(src, "empty")
@@ -299,7 +303,8 @@ func TestBadInput(t *testing.T) {
 		{"text of words that are nowhere", "text --vocabulary " + list + "x --src " + list, 1, "--vocabulary: open " + list + "x: no such file"},
 		{"gauss with originals", "gauss --src x", 2, "unknown flag --src"},
 		{"out is a file", "folder --size 8 --src " + good + " --out " + file, 1, file + ": exists and is not a directory"},
-		{"out below a file", "folder --size 8 --src " + good + " --out " + file + "/x", 1, "not a directory"},
+		{"out below a file", "folder --size 8 --src " + good + " --out " + file + "/x", 1, file + "/x: what it would lie in is a file, not a directory; choose another place"},
+		{"out is a link", "folder --size 8 --force --src " + good + " --out " + link, 1, link + ": a link, which no data set replaces: give the place that it leads to"},
 		{"out holds other things", "folder --size 8 --force --src " + good + " --out " + taken, 1, "never replaced"},
 		{"info of nothing", "info " + src + "x", 1, "no such data set"},
 		{"info of a folder", "info " + good, 1, "not a whole data set"},

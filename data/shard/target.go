@@ -21,8 +21,14 @@ func checkPlace(dir string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%s: what it would lie in is a file, not a directory; choose another place", dir)
+	}
 	if err != nil {
 		return err
+	}
+	if own.Mode()&fs.ModeSymlink != 0 {
+		return fmt.Errorf("%s: a link, which no data set replaces: give the place that it leads to, or choose another", dir)
 	}
 	above, err := os.Stat(filepath.Dir(dir))
 	if err != nil {

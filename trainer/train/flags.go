@@ -39,7 +39,7 @@ const (
 type options struct {
 	settings settings.Settings
 	data     string             // where the data are
-	folder   string             // from which a run that goes on, and whose data are where they were, was started last
+	inherits inherited          // if --data is that of another start
 	was      *settings.Settings // of the run that goes on; nil for a new one
 	model    algo.Config        // of the method
 	own      *setting.Set       // the settings of model

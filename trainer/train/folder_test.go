@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 )
 
 // A run goes on from another folder than it was started in, with the same data, though their
-// path was relative; and then from any.
+// path was relative; and then from any. So does one that begins with its weights.
 func TestResumeFromAnotherFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"first", "second", "third"} {
@@ -32,6 +33,11 @@ func TestResumeFromAnotherFolder(t *testing.T) {
 	t.Chdir(filepath.Join(dir, "first"))
 	if _, _, err := small(t, out, "--data", "shards"); err != nil {
 		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(dir, "second"))
+	more := filepath.Join(dir, "more")
+	if err := run(t.Context(), []string{"--from", out, "--steps", "1", "--out", more}, nil, io.Discard, io.Discard); err != nil {
+		t.Errorf("begun with its weights: %v", err)
 	}
 	for i, from := range []string{"second", "third"} {
 		t.Chdir(filepath.Join(dir, from))

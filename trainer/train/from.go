@@ -29,13 +29,14 @@ func parseFrom(path string, args []string, out io.Writer) (*options, *pflag.Flag
 	if err != nil {
 		return nil, nil, helpOr(fmt.Errorf("--from: %w", err), args, out)
 	}
-	o, fs, _, err := inherit(&saved, path, ofItsStart)
+	o, fs, was, err := inherit(&saved, path, ofItsStart)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--from: %w", err)
 	}
 	if err := program(o.own.All()).Parse(fs, args, out); err != nil {
 		return nil, nil, err
 	}
+	o.inheritData(fs, &saved, was)
 	return o, fs, o.complete()
 }
 

@@ -93,9 +93,7 @@ func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options,
 	}
 	o.settings.Data, o.settings.BiDVL, o.was = was.Data, was.BiDVL, &was
 	o.settings.From, o.settings.FromNetworks = was.From, was.FromNetworks
-	if !fs.Changed("data") {
-		o.folder = saved.Folder
-	}
+	o.inheritData(fs, saved, was)
 	if err := o.complete(); err != nil {
 		return nil, nil, lacking(saved, fs, o.out, err)
 	}
@@ -202,23 +200,33 @@ func (o *options) checkData(digest string) error {
 		o.data, o.settings.Split, o.out, data.Brief(digest), data.Brief(o.was.DataDigest))
 }
 
-// fromItsFolder is where the data are of a run that goes on, as seen from the folder in which
-// it was started last, if they are there, and not where --data says, seen from this one; else
-// "".
-func (o *options) fromItsFolder() string {
-	if o.was == nil || o.folder == "" || filepath.IsAbs(o.data) || dataset.BuiltIn(o.data) || o.holdsItsData(o.data) {
+// inherited is what is known of data that a run was trained on: the folder in which it was
+// started last, from which a relative --data of it is seen, and what they are.
+type inherited struct{ folder, split, digest string }
+
+// inheritData notes it, of the run saved, if --data is not said.
+func (o *options) inheritData(fs *pflag.FlagSet, saved *rundir.Config, was settings.Settings) {
+	if !fs.Changed("data") {
+		o.inherits = inherited{saved.Folder, was.Split, was.DataDigest}
+	}
+}
+
+// there is where the data are that name says, seen from the folder of the run, if they are
+// there, and are not there seen from this one; else "".
+func (i inherited) there(name string) string {
+	if i.folder == "" || filepath.IsAbs(name) || dataset.BuiltIn(name) || i.holds(name) {
 		return ""
 	}
-	if there := filepath.Join(o.folder, o.data); o.holdsItsData(there) {
+	if there := filepath.Join(i.folder, name); i.holds(there) {
 		return there
 	}
 	return ""
 }
 
-// holdsItsData says whether a data set is the one that the run was trained on.
-func (o *options) holdsItsData(name string) bool {
-	src, err := dataset.Open(name, o.settings.Split)
-	return err == nil && src.Digest() == o.was.DataDigest
+// holds says whether a data set is the one that the run was trained on.
+func (i inherited) holds(name string) bool {
+	src, err := dataset.Open(name, i.split)
+	return err == nil && src.Digest() == i.digest
 }
 
 // checkBegun reports a run that is about to begin again at step 0, and to write its

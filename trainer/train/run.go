@@ -105,7 +105,7 @@ type runInfo struct {
 // openData opens the data set, fits the networks to its pictures, and so
 // completes the settings.
 func openData(o *options) (data.Source, error) {
-	if there := o.fromItsFolder(); there != "" {
+	if there := o.inherits.there(o.data); there != "" {
 		o.data = there
 	}
 	src, err := chosen.Open(o.data, o.settings.Split)
