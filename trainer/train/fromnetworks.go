@@ -43,16 +43,17 @@ func (o *options) chooseNetworks(mine, theirs []nn.Variable) (networks []string,
 
 // origin says what the run began with.
 func (o *options) origin() (string, error) {
+	theirs := fmt.Sprintf("%s after %s", o.from, english.Plural(int(o.fromStep), "step", ""))
 	if o.settings.FromNetworks == nil {
-		return fmt.Sprintf("--from: the weights are those of %s after %d steps", o.from, o.fromStep), nil
+		return "--from: the weights are those of " + theirs, nil
 	}
 	weights, err := o.weights()
 	if err != nil {
 		return "", err
 	}
 	others := slices.DeleteFunc(nn.Networks(weights), func(n string) bool { return slices.Contains(o.settings.FromNetworks, n) })
-	return fmt.Sprintf("--from: the weights of %s are those of %s after %d steps, and those of %s of the seed",
-		english.WordSeries(o.settings.FromNetworks, "and"), o.from, o.fromStep, english.WordSeries(others, "and")), nil
+	return fmt.Sprintf("--from: the weights of %s are those of %s, and those of %s of the seed",
+		english.WordSeries(o.settings.FromNetworks, "and"), theirs, english.WordSeries(others, "and")), nil
 }
 
 // weights are those of the model.
