@@ -37,6 +37,7 @@ func TestSlurm(t *testing.T) {
 		{"killed", killedUnderSlurm},
 		{"stopped", stoppedUnderSlurm},
 		{"mistakes", mistakesUnderSlurm},
+		{"died at once", diedAtOnce},
 		{"requeue", requeued},
 		{"array", array},
 	} {
@@ -207,6 +208,21 @@ func mistakesUnderSlurm(t *testing.T, c *cluster) {
 }
 
 var scriptBlock = regexp.MustCompile("(?s)```sh\n(#!/bin/bash\n# ([a-z.]+)\n#SBATCH.*?)```")
+
+// diedAtOnce is a task that ends before it could say anything: with srun --wait, as the others
+// advise, nobody waits for it until --rdzv-timeout.
+func diedAtOnce(t *testing.T, c *cluster) {
+	for _, launcher := range []string{"bin/ddplaunch", ""} {
+		script := `[ $SLURM_PROCID != 1 ] || kill -9 $$; exec ` + launcher + ` "$@"`
+		args := tiny("never", "--steps", "2")
+		args[0] = "bin/" + args[0]
+		e := c.srun(append([]string{"-N2", "--mpi=pmi2", "--wait=2", "sh", "-c", script, "sh"}, args...)...).wait()
+		if e.code != 128+int(syscall.SIGKILL) || !strings.Contains(e.stderr, "task 1: Killed") {
+			t.Errorf("%q: want exit code 137, and who was killed, got %v", launcher, e)
+		}
+		c.slurmGone()
+	}
+}
 
 // scripts writes the batch scripts of launch/README.md into the site.
 func (s *site) scripts() {
