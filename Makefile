@@ -28,8 +28,9 @@ build: deps ## build every program into bin/
 demo: build ## train BiDVL on two ranks on the built-in pictures, and show what it learned
 	rm -rf runs/demo
 	bin/ddplaunch -nproc 2 train --algo bidvl --net conv32 --width 16 --data synth --batch 32 --steps 200 --out runs/demo
-	bin/evaluate --run runs/demo --limit 200
-	@echo; echo 'Pictures, of samples and of test pictures above their reconstructions:'; ls runs/demo/samples/step-00000200.png; ls runs/demo/samples/recon-test-step-00000200.png
+	bin/evaluate --run runs/demo --limit 200 --measures rmse
+	bin/curves runs/demo --columns recon,lower,upper
+	@echo; echo 'Pictures, of samples, of test pictures above their reconstructions, and of the losses:'; ls runs/demo/samples/step-00000200.png; ls runs/demo/samples/recon-test-step-00000200.png; ls runs/demo/curves.png
 
 test: deps ## everything a commit must pass
 	@.ci/deps tests
