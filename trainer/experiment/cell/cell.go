@@ -190,10 +190,13 @@ func read(file, advice string, into any, version *int) (bool, error) {
 	if err := json.Unmarshal(b, into); err != nil {
 		return false, &DamagedError{file, advice, err}
 	}
-	if *version != format {
-		return false, fmt.Errorf("%s has format %d, this program reads %d: give another --out", file, *version, format)
+	switch *version {
+	case format:
+		return true, nil
+	case 0:
+		return false, &DamagedError{file, advice, errors.New("it does not say its format")}
 	}
-	return true, nil
+	return false, fmt.Errorf("%s has format %d, this program reads %d: give another --out", file, *version, format)
 }
 
 // Begin writes cell.json, new or changed.

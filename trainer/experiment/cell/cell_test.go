@@ -94,7 +94,7 @@ func TestDamaged(t *testing.T) {
 	if err := c.Begin(Begun{}); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]string{"{": "is damaged", `{"format":9}`: "has format 9, this program reads 1: give another --out", `{}`: "has format 0, this program reads 1"} {
+	for text, want := range map[string]string{"{": "is damaged", `{"format":9}`: "has format 9, this program reads 1: give another --out", `{}`: "is damaged: it does not say its format", `null`: "is damaged: it does not say its format"} {
 		if err := os.WriteFile(c.begunFile(), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
