@@ -10,9 +10,9 @@ import (
 type bin struct{ x, y, low, high float64 }
 
 const (
-	all   = 80  // of so many values each is drawn
-	most  = 200 // bins of a curve
-	least = 10  // values of a bin, where they are more than all
+	singly = 80  // of so many values each is drawn
+	most   = 200 // bins of a curve
+	least  = 10  // values of a bin, where they are more than singly
 )
 
 // thin puts neighbouring values together: into bins of equal numbers of them but for the
@@ -20,7 +20,7 @@ const (
 func thin(x, y []float64) []bin {
 	n := len(y)
 	size := 1
-	if n > all {
+	if n > singly {
 		size = max(least, (n+most-1)/most)
 	}
 	var bins []bin

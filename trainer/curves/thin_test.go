@@ -17,11 +17,11 @@ func TestThin(t *testing.T) {
 			x[i], y[i] = float64(3*i), r.NormFloat64()
 		}
 		bins := thin(x, y)
-		if n <= all && len(bins) != n || len(bins) > most {
+		if n <= singly && len(bins) != n || len(bins) > most {
 			t.Errorf("%d values in %d bins", n, len(bins))
 		}
 		size := 1
-		if n > all {
+		if n > singly {
 			size = max(least, int(math.Ceil(float64(n)/most)))
 		}
 		for i, b := range bins {
