@@ -46,16 +46,7 @@ func TestOutOfMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			write := func(file, text string) {
-				t.Helper()
-				file = filepath.Join(root, file)
-				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
+			write := writer(t, root)
 			write("proc/meminfo", "MemTotal:  2097152 kB\n")
 			for file, text := range tt.files {
 				write(file, text)
@@ -82,16 +73,7 @@ func TestOutOfMemory(t *testing.T) {
 // A rank's program may enter a control group of its own, whose kills are then counted.
 func TestOutside(t *testing.T) {
 	root := t.TempDir()
-	write := func(file, text string) {
-		t.Helper()
-		file = filepath.Join(root, file)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	write := writer(t, root)
 	write("proc/meminfo", "MemTotal:  2097152 kB\n")
 	write("proc/self/cgroup", "0::/a\n")
 	write("proc/7/cgroup", "0::/a\n")
@@ -112,5 +94,19 @@ func TestOutside(t *testing.T) {
 	write("sys/fs/cgroup/b/memory.events", "oom_kill 4\n")
 	if got, want := w.happened(1<<30, now), "out of memory: killed by the kernel, using 1024 MiB; the limit of its control group is 300 MiB"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// writer writes files of a made-up machine, whose file system is at root.
+func writer(t *testing.T, root string) func(file, text string) {
+	return func(file, text string) {
+		t.Helper()
+		file = filepath.Join(root, file)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -4,13 +4,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -122,11 +120,8 @@ func run(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	switch err := picture.WritePNG(o.out, image); {
-	case errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("--out: %w: the disk is full: make room there, or give another --out", err)
-	case err != nil:
-		return fmt.Errorf("--out: %w", err)
+	if err := picture.WritePNG(o.out, image); err != nil {
+		return cliflag.Unwritten("--out", "another --out", err)
 	}
 	if err := table(stdout, runs, columns); err != nil {
 		return err

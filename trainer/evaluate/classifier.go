@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"syscall"
 
 	"ebtrain/data/atomicfile"
+	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/eval/feature"
 	"ebtrain/trainer/trained"
 )
@@ -61,20 +61,11 @@ func (e *evaluation) trainClassifier(ctx context.Context, stdout io.Writer) erro
 	accuracy := feature.Accuracy(p, asked.Labels)
 	e.show.End()
 	if err := net.Save(e.o.trainClassifier, src.Digest(), accuracy); err != nil {
-		return unwritten(err)
+		return cliflag.Unwritten("--train-classifier", "another file", err)
 	}
 	_, err = fmt.Fprintf(stdout, "%s: a classifier of %d classes, trained on %d pictures of %s/%s; accuracy on %d of %s/%s %.4f\n",
 		e.o.trainClassifier, classes, len(seen.Labels), e.o.data, e.trainSplit(), len(asked.Labels), e.o.data, e.o.split, accuracy)
 	return err
-}
-
-// unwritten is the error of a classifier that could not be written, with what to do where
-// the disk is full. It names the file.
-func unwritten(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("--train-classifier: %w: the disk is full: make room there, or give another file", err)
-	}
-	return fmt.Errorf("--train-classifier: %w", err)
 }
 
 // labelled are all pictures of a split with their labels.

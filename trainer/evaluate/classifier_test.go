@@ -1,13 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -25,13 +22,5 @@ func TestClassifierReplaces(t *testing.T) {
 	}
 	if text, err := os.ReadFile(e.o.trainClassifier); err != nil || string(text) != script {
 		t.Errorf("%v, and the file holds %q", err, text)
-	}
-}
-
-// A full disk is named with the file and what to do.
-func TestUnwritten(t *testing.T) {
-	err := unwritten(fmt.Errorf("tensors: %w", &fs.PathError{Op: "write", Path: "c.safetensors", Err: syscall.ENOSPC}))
-	if want := "c.safetensors: no space left on device: the disk is full: make room there, or give another file"; !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("got %v, want …%s", err, want)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
@@ -154,15 +153,6 @@ func checkReplace(file string) error {
 	return nil
 }
 
-// unwritten is the error of a file that could not be written, with what to do where the
-// disk is full.
-func unwritten(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("--out: %w: the disk is full: make room there, or give another --out", err)
-	}
-	return fmt.Errorf("--out: %w", err)
-}
-
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stdout)
 	if err != nil {
@@ -191,7 +181,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	if err := drawn.write(o.out, d.takes); err != nil {
-		return unwritten(err)
+		return cliflag.Unwritten("--out", "another --out", err)
 	}
 	_, err = fmt.Fprintf(stdout, "%s of %s after %s: %s\n", drawn.what, o.run, english.Plural(int(run.State.Step), "step", ""), o.out)
 	return err

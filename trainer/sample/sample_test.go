@@ -92,17 +92,3 @@ func TestCheckOut(t *testing.T) {
 		t.Errorf("a folder that takes no files: %v", err)
 	}
 }
-
-// A full disk is said with what to do.
-func TestFullDisk(t *testing.T) {
-	full := os.WriteFile("/dev/full", []byte("x"), 0o600)
-	if full == nil {
-		t.Fatal("/dev/full took it")
-	}
-	if got, want := unwritten(full).Error(), "--out: write /dev/full: no space left on device: the disk is full: make room there, or give another --out"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if other := errors.New("other"); !errors.Is(unwritten(other), other) || unwritten(other).Error() != "--out: other" {
-		t.Errorf("another is %v", unwritten(other))
-	}
-}
