@@ -53,8 +53,8 @@ func (o options) checkRanges() error {
 		return cliflag.Usage("want --passes from 1 to %d, got %d", 1<<20, o.passes)
 	case trained.Modes[o.stats] == 0:
 		return cliflag.Usage("unknown --stats %q: want batch or running", o.stats)
-	case o.step < trained.Newest:
-		return cliflag.Usage("want --step of at least 0, or %d for the newest checkpoint, got %d", trained.Newest, o.step)
+	case o.of.Step < trained.Newest:
+		return cliflag.Usage("want --step of at least 0, or %d for the newest checkpoint, got %d", trained.Newest, o.of.Step)
 	case o.aisChains < 1 || o.aisChains > 1<<20:
 		return cliflag.Usage("want --ais-chains from 1 to %d, got %d", 1<<20, o.aisChains)
 	case o.aisSteps < 1 || o.aisSteps > 1<<20:

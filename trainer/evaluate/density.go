@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"image"
 	"math"
 
@@ -19,10 +18,6 @@ const densityCells = 200
 type densityMap struct {
 	Picture string  `json:"picture,omitempty"`
 	Inside  float64 `json:"inside"` // probability of the region that is shown
-}
-
-func (e *evaluation) densityName() string {
-	return fmt.Sprintf("density-step-%08d.png", e.trained.State.Step)
 }
 
 // density draws the model's density beside the data, over the data's region and a

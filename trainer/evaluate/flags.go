@@ -70,7 +70,8 @@ order.
 Samples are drawn as the method does, by the deep models of bism and vages
 together with their latents. With --given each has the latents of a random
 training picture, which is what the papers of these two report. Weights are as
-they were trained, not averaged over steps.
+they were trained; with --ema they are averages over the steps, of a run that
+keeps them (batch norm's running statistics stay those of the weights).
 
 Sentences that the model writes are judged beside test sentences (the floor) and
 bad ones (words drawn one by one, shuffled words, ten sentences again and
@@ -94,7 +95,7 @@ Sentences likewise, by mkshards text with the --vocabulary of the data.
 Under ddplaunch the ranks share the work, and find the same numbers.
 `,
 	Groups: []cliflag.Group{
-		{Title: "What is measured", Flags: []string{"run", "step", "data", "split", "measures", "ood", "limit", "batch", "seed", "ais-chains", "ais-steps", "probe-limit"}},
+		{Title: "What is measured", Flags: []string{"run", "step", "ema", "data", "split", "measures", "ood", "limit", "batch", "seed", "ais-chains", "ais-steps", "probe-limit"}},
 		{Title: "Samples beside data", Flags: []string{"samples", "reference", "stats", "given", "classifier", "judge", "inception", "samples-from", "feature-cache"}},
 		{Title: "Training a classifier", Flags: []string{"train-classifier", "passes"}},
 		{Title: "Outputs", Flags: []string{"json", "picture"}},
@@ -121,7 +122,7 @@ type options struct {
 	byKind                   bool   // measures are those of --samples-from, once it is known what it holds
 	batch, threads           int
 	aisChains, aisSteps      int
-	step                     int64 // of the checkpoint, or trained.Newest
+	of                       trained.Choice // of the run
 	limit, probeLimit        int64
 	seed                     uint64
 	json                     bool
@@ -192,7 +193,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 // flags defines them, with their defaults; --ood is still to be read.
 func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.StringVar(&o.run, "run", "", "run directory of a trained model (required without --samples-from and --train-classifier)")
-	fs.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
+	fs.Int64Var(&o.of.Step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
+	fs.BoolVar(&o.of.Averages, "ema", false, "measure the moving averages of the weights, which train --ema keeps")
 	fs.StringVar(&o.data, "data", "", "data set: a directory made by mkshards, or a built-in one (synth, checkerboard, gauss); default is the run's own")
 	fs.StringVar(&o.split, "split", "test", "split to measure on")
 	fs.StringVar(&o.measures, "measures", allMeasures, "what to measure, with commas between: "+strings.Join(measureNames(), ", ")+"; all is what the method has, up to "+measureRecall+", and with --samples-from frechet, kid, swd and prdc, or of sentences forward and reverse. Also --metrics")

@@ -56,7 +56,7 @@ func (e *evaluation) openJudge() error {
 	if e.o.judge == "" || !trained.Sentences(e.takes) {
 		return nil
 	}
-	run, err := trained.Load(e.o.judge, trained.Newest, e.backend, e.log)
+	run, err := trained.Load(e.o.judge, trained.Choice{Step: trained.Newest}, e.backend, e.log)
 	if err != nil {
 		return fmt.Errorf("--judge: %w", err)
 	}

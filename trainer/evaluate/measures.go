@@ -51,7 +51,7 @@ type measure struct {
 	asked bool
 	// samples says that it is of samples, wherever they are from; else it is of a model.
 	samples bool
-	// picture is the name of the picture that it makes in the run's samples/; nil if
+	// picture is what the picture shows that it makes in the run's samples/; nil if
 	// it makes none, "" if it makes none of such samples.
 	picture func(*evaluation) string
 }
@@ -65,7 +65,7 @@ var measures = []measure{
 	{name: measureGap, lacks: lacksGap, take: (*evaluation).gap},
 	{name: measureLoss, lacks: lacksLoss, take: (*evaluation).loss},
 	{name: measureLL, lacks: lacksLL, take: (*evaluation).likelihood},
-	{name: measureDensity, lacks: lacksDensity, take: (*evaluation).density, picture: (*evaluation).densityName},
+	{name: measureDensity, lacks: lacksDensity, take: (*evaluation).density, picture: func(*evaluation) string { return "density" }},
 	{name: measureNLL, lacks: lacksNLL, take: (*evaluation).nll},
 	{name: measureRecall, lacks: lacksRecollection, take: (*evaluation).recollections},
 	{name: measureProbe, lacks: lacksProbe, take: (*evaluation).probe, trains: true, asked: true},
@@ -238,14 +238,23 @@ func (e *evaluation) keepPicture(m image.Image) string {
 	return e.picture
 }
 
-// place decides where the picture of that usual name goes, and reports a place that
-// cannot be written.
-func (e *evaluation) place(name string) error {
+// pictureName is the usual name of a picture that shows what.
+func (e *evaluation) pictureName(what string) string {
+	ema := ""
+	if e.trained.Averages {
+		ema = "-ema"
+	}
+	return fmt.Sprintf("%s-step-%08d%s.png", what, e.trained.State.Step, ema)
+}
+
+// place decides where the picture that shows what goes, and reports a place that cannot be
+// written.
+func (e *evaluation) place(what string) error {
 	switch {
-	case name == "" || e.o.picture == noPicture:
+	case what == "" || e.o.picture == noPicture:
 		return nil
 	case e.o.picture == "":
-		e.picture = filepath.Join(rundir.Layout(e.o.run).Samples(), name)
+		e.picture = filepath.Join(rundir.Layout(e.o.run).Samples(), e.pictureName(what))
 	default:
 		e.picture = e.o.picture
 	}

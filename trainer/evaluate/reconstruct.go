@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"image"
 
 	"ebtrain/ddp/graph"
@@ -17,12 +16,12 @@ import (
 // most reconstructions in the picture.
 const shownPairs = 32
 
-// reconName is the name of the picture, where samples are pictures.
+// reconName is what the picture shows, where samples are pictures.
 func (e *evaluation) reconName() string {
 	if !trained.Pictures(e.takes) {
 		return ""
 	}
-	return fmt.Sprintf("recon-%s-step-%08d.png", e.o.split, e.trained.State.Step)
+	return "recon-" + e.o.split
 }
 
 // reconstruct measures reconstructions in both modes, beside a baseline, and

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/dustin/go-humanize/english"
-
 	"ebtrain/trainer/eval"
 	"ebtrain/trainer/trained"
 )
@@ -19,6 +17,7 @@ import (
 type report struct {
 	Run    string `json:"run"`
 	Step   int64  `json:"step"`
+	EMA    bool   `json:"ema,omitempty"` // weights are averages over the steps
 	Data   string `json:"data"`
 	Split  string `json:"split"`
 	Images int    `json:"images"` // samples of the split that were measured
@@ -140,7 +139,7 @@ func (r *report) writeTable(out io.Writer) error {
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	what := r.SamplesFrom
 	if r.Run != "" {
-		what = fmt.Sprintf("%s after %s", r.Run, english.Plural(int(r.Step), "step", ""))
+		what = fmt.Sprintf("%s after %s", r.Run, trained.After(r.Step, r.EMA))
 	}
 	_, _ = fmt.Fprintf(w, "%s, %s of %s/%s\n", what, trained.Count(int64(r.Images), r.noun), r.Data, r.Split) // text takes everything
 	for _, part := range []func(adder){r.addReconstructions, r.addDivergences, r.addSentences, r.addProbe, r.addEnergies, r.addAUROCs, r.addPictures, r.addQuality, r.addLacking} {

@@ -158,7 +158,7 @@ func (e *evaluation) loadModel() error {
 		e.chooseByKind()
 		return nil
 	}
-	run, err := trained.Load(e.o.run, e.o.step, e.backend, e.log)
+	run, err := trained.Load(e.o.run, e.o.of, e.backend, e.log)
 	if err != nil {
 		return err
 	}
@@ -271,7 +271,7 @@ func (e *evaluation) measure(ctx context.Context) (*report, error) {
 		Lacking: lacking, noun: trained.Noun(e.takes),
 	}
 	if e.trained != nil {
-		r.Step = e.trained.State.Step
+		r.Step, r.EMA = e.trained.State.Step, e.trained.Averages
 	}
 	for _, m := range all {
 		if err := m.take(e, ctx, r); err != nil {

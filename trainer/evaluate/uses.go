@@ -46,7 +46,7 @@ func uses() []use {
 }
 
 // ofRuns are the flags that say something of a run's model.
-var ofRuns = []string{"step", "stats", "given"}
+var ofRuns = []string{"step", "ema", "stats", "given"}
 
 // ofTraining are the flags that training a classifier reads.
 var ofTraining = []string{"train-classifier", "passes", "data", "split", "limit", "batch", "seed", "device", "threads"}

@@ -14,7 +14,7 @@ import (
 )
 
 // ofAll are the flags that every measure reads.
-var ofAll = []string{"run", "samples-from", "data", "split", "measures", "batch", "seed", "json", "device", "threads", "step", "train-classifier", "passes"}
+var ofAll = []string{"run", "samples-from", "data", "split", "measures", "batch", "seed", "json", "device", "threads", "step", "ema", "train-classifier", "passes"}
 
 // Each flag is one of all measures or of some that there are, so that a new one is not
 // forgotten.

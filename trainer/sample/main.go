@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/pflag"
 
 	"ebtrain/data/atomicfile"
@@ -48,7 +47,7 @@ or, with --mirror 3, from three times the latents of one picture to minus three
 times.
 `,
 	Groups: []cliflag.Group{
-		{Title: "What is drawn", Flags: []string{"run", "step", "n", "seed", "stats", "given", "split", "interpolate", "mirror"}},
+		{Title: "What is drawn", Flags: []string{"run", "step", "ema", "n", "seed", "stats", "given", "split", "interpolate", "mirror"}},
 		{Title: "The picture", Flags: []string{"out", "force", "scale"}},
 		{Title: "The machine", Flags: []string{"device", "threads"}},
 		{Title: "Help", Flags: []string{"help", "version"}},
@@ -65,7 +64,7 @@ const (
 // options are the flags of sample.
 type options struct {
 	run, out, stats, device string
-	step                    int64 // of the checkpoint, or trained.Newest
+	of                      trained.Choice
 	n, threads, scale       int
 	seed                    uint64
 	given, split            string // data whose latents are given; "" for none
@@ -85,7 +84,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	flags.StringVar(&o.run, "run", "", "run directory of a trained model (required)")
 	flags.StringVar(&o.out, "out", "", "file to write (required): its name ends in .png, of sentences in .txt, of points in .csv, .tsv or .npy (or, of two values, .png)")
 	flags.BoolVar(&o.force, "force", false, "replace the file at --out, also if it is a text or numbers, which may be somebody's, or no PNG")
-	flags.Int64Var(&o.step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
+	flags.Int64Var(&o.of.Step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
+	flags.BoolVar(&o.of.Averages, "ema", false, "draw from the moving averages of the weights, which train --ema keeps")
 	flags.IntVar(&o.n, "n", 64, "number of samples; with --interpolate number of rows, 8 unless it is said")
 	flags.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
 	flags.StringVar(&o.stats, "stats", "batch", "batch norm's statistics: batch (as the released code samples) or running; with --given they are always the running ones")
@@ -106,8 +106,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, cliflag.Usage("--out is required: the file to write, .png or, of sentences, .txt, of points, .csv")
 	case kinds[filepath.Ext(o.out)] == "":
 		return o, cliflag.Usage("--out %s: want a name that ends in .png, in .txt for sentences, or in .csv, .tsv or .npy for points", o.out)
-	case o.step < trained.Newest:
-		return o, cliflag.Usage("want --step of at least 0, or %d for the newest checkpoint, got %d", trained.Newest, o.step)
+	case o.of.Step < trained.Newest:
+		return o, cliflag.Usage("want --step of at least 0, or %d for the newest checkpoint, got %d", trained.Newest, o.of.Step)
 	case o.n < 1 || o.n > mostSamples:
 		return o, cliflag.Usage("want --n from 1 to %d, got %d", mostSamples, o.n)
 	case o.given == "" && (flags.Changed("split") || flags.Changed("interpolate")):
@@ -167,7 +167,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	run, err := trained.Load(o.run, o.step, backend, slog.New(plainlog.New("sample", stderr)))
+	run, err := trained.Load(o.run, o.of, backend, slog.New(plainlog.New("sample", stderr)))
 	if err != nil {
 		return err
 	}
@@ -183,6 +183,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	if err := drawn.write(o.out, d.takes); err != nil {
 		return cliflag.Unwritten("--out", "another --out", err)
 	}
-	_, err = fmt.Fprintf(stdout, "%s of %s after %s: %s\n", drawn.what, o.run, english.Plural(int(run.State.Step), "step", ""), o.out)
+	_, err = fmt.Fprintf(stdout, "%s of %s after %s: %s\n", drawn.what, o.run, run.After(), o.out)
 	return err
 }

@@ -17,10 +17,10 @@ func TestParse(t *testing.T) {
 		t.Errorf("got %+v, %v", o, err)
 	}
 	o, err = parse(strings.Fields("--run a --out b.png --given c --split train --interpolate 5 --step 30"), io.Discard)
-	if err != nil || o.n != usualRows || o.given != "c" || o.split != "train" || o.interpolate != 5 || o.step != 30 {
+	if err != nil || o.n != usualRows || o.given != "c" || o.split != "train" || o.interpolate != 5 || o.of.Step != 30 {
 		t.Errorf("got %+v, %v", o, err)
 	}
-	if o, err := parse(strings.Fields("--run a --out b.png --given c --interpolate 5 --n 2"), io.Discard); err != nil || o.n != 2 || o.split != "test" || o.step != -1 {
+	if o, err := parse(strings.Fields("--run a --out b.png --given c --interpolate 5 --n 2"), io.Discard); err != nil || o.n != 2 || o.split != "test" || o.of.Step != -1 {
 		t.Errorf("got %+v, %v", o, err)
 	}
 	for _, c := range []struct{ args, want string }{

@@ -40,6 +40,9 @@ type Settings struct {
 	// sampling are always float32.
 	Precision string `json:"precision,omitempty"`
 
+	// Average is the decay of the moving averages of weights; 0 keeps none.
+	Average float64 `json:"average,omitempty"`
+
 	// From names the weights that the run begins with, if they are another run's, as
 	// ckpt.LearnedDigest does.
 	From string `json:"from,omitempty"`

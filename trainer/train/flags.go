@@ -16,6 +16,7 @@ import (
 	"ebtrain/trainer/chosen"
 	"ebtrain/trainer/computed"
 	"ebtrain/trainer/device"
+	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/setting"
 	"ebtrain/trainer/settings"
@@ -82,6 +83,7 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks, as far as the batch can be halved: it is cut into up to 8 virtual shards, and each rank uses one thread (slower)")
 	o.how.Define(fs)
+	fs.Float64Var(&o.settings.Average, "ema", 0, "decay of exponential moving averages of the weights, which are kept beside them, as 0.999: sample and evaluate take them with --ema; 0 keeps none")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 	fs.IntVar(&o.settings.ShuffleMemory, "shuffle-memory", 0, "MiB of decoded samples that a rank may keep to mix them with each other, which decides their order; 0 mixes pools of at least 16384 samples")
 	fs.StringVar(&o.onBadData, "on-bad-data", badStop, "what to do about damaged data: stop, after a checkpoint of the steps done, or skip, and take other samples in their place")
@@ -164,7 +166,7 @@ func (o *options) complete() error {
 	if o.how.Precision != device.F32 {
 		o.settings.Precision = o.how.Precision
 	}
-	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.own.Finish, o.checkBatch, o.how.Check, o.checkScores, o.fixBits, o.checkFrom} {
+	for _, check := range []func() error{o.checkChoices, o.checkCounts, o.checkAverage, o.own.Finish, o.checkBatch, o.how.Check, o.checkScores, o.fixBits, o.checkFrom} {
 		if err := check(); err != nil {
 			return cliflag.AsUsage(err)
 		}
@@ -217,6 +219,14 @@ func (o *options) checkChoices() error {
 		return fmt.Errorf("unknown --on-bad-data %q: want %s", o.onBadData, setting.Choices(all))
 	}
 	return nil
+}
+
+// checkAverage reports a decay that makes no averages.
+func (o *options) checkAverage() error {
+	if o.settings.Average == 0 || (optim.Average{Decay: o.settings.Average}).Validate() == nil {
+		return nil
+	}
+	return fmt.Errorf("want --ema above 0 and below 1, as 0.999, or 0 for no averages, got %v", o.settings.Average)
 }
 
 // checkCounts reports the first whole number that is out of its range.

@@ -43,7 +43,7 @@ some of the networks of another method's run, too:
 // before and after are the groups of flags that all methods share.
 var (
 	before = []cliflag.Group{
-		{Title: "The run", Flags: []string{"out", "resume", "from", "from-step", "from-networks", "steps", "seed", "deterministic", "precision", "allow-bf16-scores", "verify-hypergradient"}},
+		{Title: "The run", Flags: []string{"out", "resume", "from", "from-step", "from-networks", "steps", "seed", "ema", "deterministic", "precision", "allow-bf16-scores", "verify-hypergradient"}},
 		{Title: "Data", Flags: []string{"data", "split", "batch", "flip", "shuffle-memory", "on-bad-data"}},
 	}
 	after = []cliflag.Group{

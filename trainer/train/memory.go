@@ -7,6 +7,7 @@ import (
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/device"
 	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
 	"ebtrain/trainer/run/loop"
 )
 
@@ -14,7 +15,10 @@ import (
 // cannot hold.
 func checkMemory(o *options, b exec.Backend, world int) error {
 	model := o.model.Model()
-	step, _, err := model.Step(world, o.settings.Batch/world)
+	step, vars, err := model.Step(world, o.settings.Batch/world)
+	if err == nil && o.settings.Average != 0 {
+		step, _, err = optim.Average{Decay: o.settings.Average}.Add(step, vars)
+	}
 	if err != nil {
 		return err
 	}

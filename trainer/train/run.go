@@ -299,7 +299,7 @@ func (o *options) loaderConfig(rank, world int, log *slog.Logger) loader.Config 
 func (o *options) loopConfig(digest string, maxBytes int64) loop.Config {
 	l := rundir.Layout(o.out)
 	c := loop.Config{
-		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards,
+		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards, Average: o.settings.Average,
 		From: fromCheckpoint(o.from, o.fromStep), FromDigest: o.settings.From, FromNetworks: o.settings.FromNetworks,
 		CkptDir: l.Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
 		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Remat: o.how.Remat, ShardOptimizer: o.how.ShardMoments,

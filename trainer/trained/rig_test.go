@@ -87,7 +87,7 @@ func load(t *testing.T, path string, step int64) (*Run, exec.Backend) {
 			t.Error(err)
 		}
 	})
-	r, err := Load(path, step, backend, quiet)
+	r, err := Load(path, Choice{Step: step}, backend, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

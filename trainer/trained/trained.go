@@ -27,17 +27,18 @@ type Run struct {
 	Config   rundir.Config
 	State    ckpt.State
 	Vars     exec.Vars
-	Ranks    int // on this machine, that share its memory; 0 is one
+	Averages bool // the weights are their moving averages
+	Ranks    int  // on this machine, that share its memory; 0 is one
 }
 
-// Load reads the run at path onto a device: the checkpoint after step steps, or
-// the newest one that is whole, if step is Newest.
-func Load(path string, step int64, backend exec.Backend, log *slog.Logger) (*Run, error) {
+// Load reads a checkpoint of the run at path onto a device, that of a step or the newest one
+// that is whole.
+func Load(path string, of Choice, backend exec.Backend, log *slog.Logger) (*Run, error) {
 	config, s, model, err := describe(path)
 	if err != nil {
 		return nil, err
 	}
-	from, state, groups, err := read(path, step, log)
+	from, state, groups, err := read(path, of.Step, log)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,12 @@ func Load(path string, step int64, backend exec.Backend, log *slog.Logger) (*Run
 		return nil, fmt.Errorf("%s is a checkpoint of another run or step: it holds step %d of the settings %.19s…, and %s has the settings %.19s…",
 			from, state.Step, state.ConfigDigest, path, config.Digest)
 	}
-	r := &Run{Path: path, Model: model, Settings: s, Config: config, State: state, Vars: backend.NewVars()}
+	if of.Averages {
+		if groups[ckpt.Weights], err = averaged(groups, from); err != nil {
+			return nil, err
+		}
+	}
+	r := &Run{Path: path, Model: model, Settings: s, Config: config, State: state, Vars: backend.NewVars(), Averages: of.Averages}
 	specs, err := r.variables()
 	if err != nil {
 		return nil, err
@@ -75,7 +81,7 @@ func (r *Run) Untrained(backend exec.Backend) (*Run, error) {
 		return nil, err
 	}
 	first := *r
-	first.State, first.Vars = ckpt.State{Seed: r.Settings.Seed}, backend.NewVars()
+	first.State, first.Vars, first.Averages = ckpt.State{Seed: r.Settings.Seed}, backend.NewVars(), false
 	return &first, nn.Initialise(first.Vars, specs, r.Settings.Seed)
 }
 

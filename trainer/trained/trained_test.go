@@ -57,7 +57,7 @@ func TestLoadErrors(t *testing.T) {
 		{"no run", t.TempDir(), Newest, "is not a run directory"},
 	} {
 		backend := ref.New()
-		_, err := Load(tt.path, tt.step, backend, quiet)
+		_, err := Load(tt.path, Choice{Step: tt.step}, backend, quiet)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want one sentence with %q", tt.name, err, tt.want)
 		}

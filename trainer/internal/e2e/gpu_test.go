@@ -51,13 +51,13 @@ func onGPU(out string, more ...string) []string {
 
 // TestGPU trains on one GPU: the losses are those of the CPU, to rounding; those of
 // captured and of single steps are equal, bit for bit, and so is a run that was cut in
-// two.
+// two; averages of weights, too.
 func TestGPU(t *testing.T) {
 	long(t)
 	newSite(t).agree(func(s *site, seed string) []string {
 		s.withGPUs(1)
 		args := func(out, device string, more ...string) []string {
-			return tiny(out, append([]string{"--device", device, "--samples", "0", "--steps", "4", "--seed", seed}, more...)...)
+			return tiny(out, append([]string{"--device", device, "--samples", "0", "--steps", "4", "--ema", "0.5", "--seed", seed}, more...)...)
 		}
 		s.must(args("cpu", "cpu")...)
 		e := s.must(args("gpu", "cuda")...)

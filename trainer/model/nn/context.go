@@ -25,9 +25,10 @@ const (
 type Role uint8
 
 const (
-	Weight Role = iota + 1 // learned
-	Buffer                 // state of a layer: running statistics, spectral vectors
-	Moment                 // state of an optimiser
+	Weight  Role = iota + 1 // learned
+	Buffer                  // state of a layer: running statistics, spectral vectors
+	Moment                  // state of an optimiser
+	Average                 // moving average of a weight
 	// Scratch is a rank's own state. It may differ between ranks, and no
 	// checkpoint holds it: a resumed run begins with its initial value again, so
 	// what is to go on as if never interrupted does not belong here.
@@ -38,8 +39,16 @@ func (r Role) String() string {
 	if r < Weight || r > Scratch {
 		return fmt.Sprintf("Role(%d)", uint8(r))
 	}
-	return [...]string{Weight: "weight", Buffer: "buffer", Moment: "moment", Scratch: "scratch"}[r]
+	return [...]string{Weight: "weight", Buffer: "buffer", Moment: "moment", Average: "average", Scratch: "scratch"}[r]
 }
+
+const averageSuffix = ".average"
+
+// AverageOf names the moving average of a weight.
+func AverageOf(weight string) string { return weight + averageSuffix }
+
+// AveragedBy names the weight whose moving average has that name.
+func AveragedBy(average string) string { return strings.TrimSuffix(average, averageSuffix) }
 
 // Variable describes one variable of a model.
 type Variable struct {

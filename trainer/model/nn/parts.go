@@ -6,11 +6,11 @@ import (
 	"ebtrain/ddp"
 )
 
-// Named names those of vars that have a role.
-func Named(vars []Variable, r Role) map[string]bool {
+// Named names those of vars that have one of some roles.
+func Named(vars []Variable, roles ...Role) map[string]bool {
 	names := map[string]bool{}
 	for _, v := range vars {
-		if v.Role == r {
+		if slices.Contains(roles, v.Role) {
 			names[v.Name] = true
 		}
 	}
@@ -31,10 +31,10 @@ func OfRank(vars []Variable, parts []ddp.Sharded) []Variable {
 	return vars
 }
 
-// RoleBytes is the size of those of vars that have a role.
-func RoleBytes(vars []Variable, r Role) (n int64) {
+// RoleBytes is the size of those of vars that have one of some roles.
+func RoleBytes(vars []Variable, roles ...Role) (n int64) {
 	for _, v := range vars {
-		if v.Role == r {
+		if slices.Contains(roles, v.Role) {
 			n += int64(v.Type.Bytes())
 		}
 	}

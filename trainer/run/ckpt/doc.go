@@ -1,8 +1,8 @@
 // Package ckpt writes and reads checkpoints that are complete or absent.
 //
 // A checkpoint is a folder "step-00000025" of safetensors files, one for each
-// group of tensors (weights, optimizer, buffers), and state.json, which says
-// where training stands and carries the SHA-256 of every file and of itself.
+// group of tensors (weights, optimizer, buffers, average), and state.json, which
+// says where training stands and carries the SHA-256 of every file and of itself.
 // FORMAT.md beside the code describes the bytes. Equal arguments give equal
 // bytes.
 //
@@ -30,6 +30,7 @@ const (
 	Weights   = "weights"   // parameters
 	Optimizer = "optimizer" // moments, step counts
 	Buffers   = "buffers"   // running statistics, spectral-norm vectors
+	Averages  = "average"   // moving averages of weights, by the names of these
 )
 
 // Named is a tensor with its name, for example "generator.0.weight".

@@ -13,6 +13,7 @@ import (
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
+	"ebtrain/trainer/model/optim"
 )
 
 // A step of pictures is one program, compiled before the first. A step of sentences
@@ -25,7 +26,7 @@ import (
 type program struct {
 	exec.Program
 	stages  []stage
-	feedOwn func(step int64, epoch int) // the model's own inputs
+	feedOwn func(step int64, epoch int) // the model's own inputs, and that of averages
 	waited  time.Duration               // of its steps done, for collectives
 }
 
@@ -122,7 +123,10 @@ func (t *Trainer) build(length int) (b built, err error) {
 	if b.stages, err = algo.StagesOf(t.parts.Model, length, parts, t.cfg.Batch/parts); err != nil {
 		return b, err
 	}
-	if t.cfg.Shards > 0 {
+	if t.cfg.Average != 0 {
+		b.step, b.specs, err = optim.Average{Decay: t.cfg.Average}.Add(b.step, b.specs)
+	}
+	if t.cfg.Shards > 0 && err == nil {
 		err = t.virtualise(&b, parts)
 	}
 	if t.cfg.ShardOptimizer && err == nil {
@@ -154,7 +158,7 @@ func (t *Trainer) compile(b built) (p *program, err error) {
 	if err != nil {
 		return nil, err
 	}
-	p = &program{Program: step, feedOwn: t.parts.Model.Feeder(step)}
+	p = &program{Program: step, feedOwn: t.feeder(step)}
 	for _, s := range b.stages {
 		o.Name = s.Name
 		one, err := t.parts.Backend.Compile(s.Graph, o)
@@ -170,6 +174,19 @@ func (t *Trainer) compile(b built) (p *program, err error) {
 		}
 	}
 	return p, nil
+}
+
+// feeder fills the inputs of a step that are functions of its number and epoch.
+func (t *Trainer) feeder(p exec.Program) func(step int64, epoch int) {
+	own := t.parts.Model.Feeder(p)
+	if t.cfg.Average == 0 {
+		return own
+	}
+	average := optim.Average{Decay: t.cfg.Average}.Feeder(p)
+	return func(step int64, epoch int) {
+		own(step, epoch)
+		average(step)
+	}
 }
 
 // depth is how many steps of a program may be queued: what runs before a step reads

@@ -223,9 +223,9 @@ func (c *checkpoint) set(specs []nn.Variable, setOne func(name string, value *ex
 // tensors are the values of the replicated variables of specs, in that order.
 func (c *checkpoint) tensors(specs []nn.Variable) ([]*exec.Tensor, error) {
 	byName := map[string]*exec.Tensor{}
-	for _, g := range c.groups {
+	for group, g := range c.groups {
 		for _, n := range g {
-			byName[n.Name] = n.Tensor
+			byName[nameOf(group, n.Name)] = n.Tensor
 		}
 	}
 	var all []*exec.Tensor

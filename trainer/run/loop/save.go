@@ -11,7 +11,7 @@ import (
 )
 
 // groupOf is the checkpoint file that holds variables of a role.
-var groupOf = map[nn.Role]string{nn.Weight: ckpt.Weights, nn.Moment: ckpt.Optimizer, nn.Buffer: ckpt.Buffers}
+var groupOf = map[nn.Role]string{nn.Weight: ckpt.Weights, nn.Moment: ckpt.Optimizer, nn.Average: ckpt.Averages, nn.Buffer: ckpt.Buffers}
 
 // save writes a checkpoint of the steps done so far, unless there is one. Rank
 // 0 writes, and who keeps checkpoints for hosts with a disk of their own, but for
@@ -64,7 +64,7 @@ func (t *Trainer) write(wholes map[string]*exec.Tensor) error {
 			}
 		}
 		g := groupOf[v.Role]
-		groups[g] = append(groups[g], ckpt.Named{Name: v.Name, Tensor: value})
+		groups[g] = append(groups[g], ckpt.Named{Name: inFile(v), Tensor: value})
 	}
 	pos := t.parts.Loader.State()
 	state, err := json.Marshal(pos)

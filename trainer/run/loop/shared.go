@@ -21,16 +21,16 @@ import (
 // late. Those that another stage reads stay whole. If exact, sums of gradients that are
 // reported have the bits that they have on one rank.
 func (b *built) shard(world int, exact bool) (err error) {
-	moments, weights := nn.Named(b.specs, nn.Moment), nn.Named(b.specs, nn.Weight)
+	state, weights := nn.Named(b.specs, nn.Moment, nn.Average), nn.Named(b.specs, nn.Weight)
 	for _, s := range b.stages {
 		for _, n := range s.Graph.Nodes() {
 			if leaf, ok := n.Op.(graph.Leaf); ok {
-				delete(moments, leaf.Name)
+				delete(state, leaf.Name)
 				delete(weights, leaf.Name)
 			}
 		}
 	}
-	b.step, b.shared, err = ddp.ShardOptimizer(b.step, ddp.Sharding{World: world, State: moments, Exact: exact, Late: weights})
+	b.step, b.shared, err = ddp.ShardOptimizer(b.step, ddp.Sharding{World: world, State: state, Exact: exact, Late: weights})
 	if err == nil {
 		b.whole, err = b.shared.Whole(world)
 	}
@@ -105,7 +105,8 @@ func (t *Trainer) announceMoments() error {
 	if len(t.shared.State) == 0 {
 		return a.Announce("--shard-optimizer does nothing here: the optimisers keep no state, or one that is differentiated through")
 	}
-	all, mine := nn.RoleBytes(t.specs, nn.Moment), nn.RoleBytes(nn.OfRank(t.specs, t.shared.State), nn.Moment)
+	own := nn.OfRank(t.specs, t.shared.State)
+	all, mine := nn.RoleBytes(t.specs, nn.Moment, nn.Average), nn.RoleBytes(own, nn.Moment, nn.Average)
 	late := 0
 	for _, s := range t.shared.Late {
 		late += s.Part.Bytes()

@@ -130,6 +130,11 @@ func (t *Trainer) setFirstValues(ctx context.Context) error {
 	if err := nn.Initialise(t.vars, nn.OfRank(t.specs, t.shared.State), t.cfg.Seed); err != nil {
 		return err
 	}
+	if !resumed {
+		if err := t.beginAverages(); err != nil {
+			return err
+		}
+	}
 	if err := t.shared.Cut(t.vars, t.rank()); err != nil {
 		return err
 	}
