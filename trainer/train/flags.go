@@ -83,7 +83,7 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 
 	fs.BoolVar(&o.fixedBits, "deterministic", false, "the same bits on 1, 2, 4 and 8 ranks, as far as the batch can be halved: it is cut into up to 8 virtual shards, and each rank uses one thread (slower)")
 	o.how.Define(fs)
-	fs.Float64Var(&o.settings.Average, "ema", 0, "decay of exponential moving averages of the weights, which are kept beside them, as 0.999: sample and evaluate take them with --ema; 0 keeps none")
+	fs.Float64Var(&o.settings.Average, "ema", 0, "decay of exponential moving averages of the weights, which are kept beside them, as 0.999: grids are drawn from them, and sample and evaluate take them with --ema; 0 keeps none")
 	fs.IntVar(&o.prefetch, "prefetch", 2, "batches loaded ahead")
 	fs.IntVar(&o.settings.ShuffleMemory, "shuffle-memory", 0, "MiB of decoded samples that a rank may keep to mix them with each other, which decides their order; 0 mixes pools of at least 16384 samples")
 	fs.StringVar(&o.onBadData, "on-bad-data", badStop, "what to do about damaged data: stop, after a checkpoint of the steps done, or skip, and take other samples in their place")

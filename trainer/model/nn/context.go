@@ -198,9 +198,9 @@ func Replicated(vars []Variable) []Variable {
 	return slices.DeleteFunc(slices.Clone(vars), func(v Variable) bool { return v.Role == Scratch })
 }
 
-// Only are those of vars that have a role.
-func Only(vars []Variable, role Role) []Variable {
-	return slices.DeleteFunc(slices.Clone(vars), func(v Variable) bool { return v.Role != role })
+// Only are those of vars that have one of some roles.
+func Only(vars []Variable, roles ...Role) []Variable {
+	return slices.DeleteFunc(slices.Clone(vars), func(v Variable) bool { return !slices.Contains(roles, v.Role) })
 }
 
 // Commit assigns every variable that has a new value, and builds the graph.

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"ebtrain/ddp/exec"
 	"ebtrain/trainer/model/nn"
 	"ebtrain/trainer/run/ckpt"
 )
@@ -37,4 +38,30 @@ func (t *Trainer) beginAverages() error {
 		}
 	}
 	return nil
+}
+
+// showAverages has samples drawn from the averages, in the place of the weights that have one;
+// gathered are those of which ranks have parts, and before the first step there may be none.
+func (t *Trainer) showAverages(gathered map[string]*exec.Tensor) error {
+	for _, v := range nn.Only(t.specs, nn.Weight, nn.Buffer) {
+		value, err := t.shownValue(v, gathered)
+		if err != nil {
+			return err
+		}
+		if err := t.shown.Set(v.Name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Trainer) shownValue(v nn.Variable, gathered map[string]*exec.Tensor) (*exec.Tensor, error) {
+	average := nn.AverageOf(v.Name)
+	if value := gathered[average]; value != nil {
+		return value, nil
+	}
+	if _, there := t.vars.Type(average); there && t.part(average) == nil {
+		return t.vars.Get(average)
+	}
+	return t.vars.Get(v.Name)
 }

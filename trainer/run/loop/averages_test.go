@@ -5,6 +5,7 @@ import (
 	"math"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,5 +146,29 @@ func TestAveragesAreMissed(t *testing.T) {
 	j := &job{world: 1, config: c}
 	if _, errs := j.run(t); errs[0] == nil || !strings.Contains(errs[0].Error(), "has no tensor generator.conv1.weight.average") {
 		t.Errorf("%v, want that the average of a weight is missing", errs[0])
+	}
+}
+
+// Grids are drawn from the averages: they are those of a run whose weights these are.
+func TestAveragesAreShown(t *testing.T) {
+	for _, sharded := range []bool{false, true} {
+		c := loop.Config{Batch: 12, Steps: 3, Seed: 1, CkptDir: t.TempDir(), Average: 0.5, ShardOptimizer: sharded, SampleEvery: 1, SampleCount: 4}
+		shown := runJob(t, 2, c).seen.grids
+		state, groups, err := ckpt.Read(filepath.Join(c.CkptDir, ckpt.Name(3)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups[ckpt.Weights] = groups[ckpt.Averages]
+		c.Average, c.CkptDir, c.Resume = 0, t.TempDir(), true
+		if _, err := ckpt.Write(c.CkptDir, state, groups); err != nil {
+			t.Fatal(err)
+		}
+		want := runJob(t, 1, c).seen.grids // there is no step left, so it draws the last samples again
+		if len(shown) != 3 || len(want) != 1 || !slices.Equal(shown[2], want[0]) {
+			t.Errorf("sharded %v: %d grids, and the last is not that of a run with such weights (%d)", sharded, len(shown), len(want))
+		}
+		if slices.Equal(shown[1], shown[2]) {
+			t.Errorf("sharded %v: the grid stays the same", sharded)
+		}
 	}
 }

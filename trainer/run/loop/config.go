@@ -22,8 +22,8 @@ type Config struct {
 	// Digest identifies everything that defines the computation. A checkpoint
 	// made under another digest is refused.
 	Digest string
-	// Average is the decay of the moving averages of weights that checkpoints hold, as
-	// optim.Average has it; 0 keeps none.
+	// Average is the decay of the moving averages of weights, as optim.Average has it, that
+	// checkpoints hold and samples are drawn from; 0 keeps none.
 	Average float64
 	// ShardOptimizer has each rank keep a part of the optimisers' moments and move that
 	// part of the weights: the same losses and weights, less memory. See ddp.ShardOptimizer.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ebtrain/collective"
+	"ebtrain/ddp/exec"
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/model/chain"
 	"ebtrain/trainer/model/nn"
@@ -22,7 +23,14 @@ func (t *Trainer) prepareSamples() error {
 	if err != nil {
 		return err
 	}
-	if t.sample, err = chain.New(t.parts.Backend, t.vars, plan, t.cfg.MaxBytes); err != nil {
+	t.shown = t.vars
+	if t.cfg.Average != 0 {
+		t.shown = t.parts.Backend.NewVars()
+		if err := t.showAverages(nil); err != nil { // the first values, for their types
+			return err
+		}
+	}
+	if t.sample, err = chain.New(t.parts.Backend, t.shown, plan, t.cfg.MaxBytes); err != nil {
 		return fmt.Errorf("%w: %w", ErrSampler, err)
 	}
 	return nil
@@ -31,7 +39,8 @@ func (t *Trainer) prepareSamples() error {
 // ErrSampler is that the program of the grids' samples could not be compiled.
 var ErrSampler = errors.New("the sampler")
 
-// showSamples draws the grid's samples on rank 0, always with the same random numbers.
+// showSamples draws the grid's samples on rank 0, always with the same random numbers, from
+// the averages of weights where these are kept.
 // The other ranks wait for it on the loop's own Comm, as long as it takes: what
 // programs reduce over, or how it ends, may have a limit, and drawing has none. If rank
 // 0 has left the samples out, undrawn says so on all ranks.
@@ -42,8 +51,12 @@ func (t *Trainer) showSamples(ctx context.Context) error {
 	if err := t.refresh(ctx); err != nil {
 		return err
 	}
+	averages, err := t.gather(ctx, t.sample != nil, nn.Average)
+	if err != nil {
+		return err
+	}
 	t.tell(t.next, "sample")
-	err := t.drawSamples(ctx)
+	err = t.drawSamples(ctx, averages)
 	t.undrawn = errors.Is(err, errUndrawn)
 	if err != nil && !t.undrawn {
 		if t.parts.Comm != nil {
@@ -75,9 +88,14 @@ const patience = 2 * time.Second
 // two transitions if this rank is asked to stop, and within one when that takes longer
 // than patience: a chain may take minutes, and so may one transition of many samples.
 // One is mostly as quick as a step, and may be all.
-func (t *Trainer) drawSamples(ctx context.Context) error {
+func (t *Trainer) drawSamples(ctx context.Context, averages map[string]*exec.Tensor) error {
 	if t.sample == nil {
 		return nil
+	}
+	if t.cfg.Average != 0 {
+		if err := t.showAverages(averages); err != nil {
+			return err
+		}
 	}
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)

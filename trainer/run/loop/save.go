@@ -29,7 +29,7 @@ func (t *Trainer) save(ctx context.Context) error {
 		return err
 	}
 	writes := t.keeps() && t.own != t.next
-	wholes, err := t.gather(ctx, writes)
+	wholes, err := t.gather(ctx, writes, nn.Moment, nn.Average)
 	if err != nil {
 		return err
 	}

@@ -73,11 +73,14 @@ func (t *Trainer) setOwn(name string, whole *exec.Tensor) error {
 	return t.vars.Set(name, whole)
 }
 
-// gather is the moments of which each rank has a part. All ranks call it; those that do
-// not keep them get nothing.
-func (t *Trainer) gather(ctx context.Context, keep bool) (map[string]*exec.Tensor, error) {
-	wholes := map[string]*exec.Tensor{}
+// gather is the variables of some roles of which each rank has a part. All ranks call it;
+// those that do not keep them get nothing.
+func (t *Trainer) gather(ctx context.Context, keep bool, roles ...nn.Role) (map[string]*exec.Tensor, error) {
+	wholes, wanted := map[string]*exec.Tensor{}, nn.Named(t.specs, roles...)
 	for _, s := range t.shared.State {
+		if !wanted[s.Name] {
+			continue
+		}
 		mine, err := t.vars.Get(s.Name)
 		if err != nil {
 			return nil, err

@@ -37,6 +37,7 @@ type Trainer struct {
 	whole  exec.Program // makes whole weights of parts, nil if there are none
 	fresh  int64        // whole weights are those after so many steps
 	sample *chain.Chain // rank 0 only, nil if no grids are made
+	shown  exec.Vars    // which it draws from: vars, or averages in the place of weights
 
 	programs map[int]*program // of sentences, by length; nil of other samples
 	reduced  collective.Comm  // what programs reduce over
