@@ -238,6 +238,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 			return err
 		}
 		defer func() { keep(rec) }()
+		defer func() { err = noteFailed(rec.dir, err) }()
 		parts.Observer = rec
 		if err := w.Records(o.out); err != nil {
 			return err
@@ -249,6 +250,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	}
 	if kept != nil {
 		defer func() { keep(kept) }()
+		defer func() { err = noteFailed(kept.dir, err) }()
 		parts.Observer = kept
 	}
 	logFile, log, file, err := openLog(o.out, w.Rank(), stderr)
