@@ -206,7 +206,7 @@ func checkFree(path string) error {
 		if failed(path) {
 			return nil
 		}
-		return HoldsRun(path)
+		return holdsRun(path)
 	}
 	for _, e := range entries {
 		if !harmless.MatchString(e.Name()) && !atomicfile.IsTemporary(e.Name()) {

@@ -45,8 +45,8 @@ func unbegun(l Layout) bool {
 	return err == nil && len(kept) == 0
 }
 
-// HoldsRun says that there is a run at path, where another was to begin, and what to do.
-func HoldsRun(path string) error {
+// holdsRun says that there is a run at path, where another was to begin, and what to do.
+func holdsRun(path string) error {
 	started := ""
 	if c, err := ReadConfig(path); err == nil { // only to say more
 		started = " of " + c.Started.Format(time.DateTime)
