@@ -20,6 +20,7 @@ const (
 	CauseExit    CauseKind = "exit"    // a rank ended with ExitCode ≠ 0
 	CauseCrash   CauseKind = "crash"   // a rank crashed by a fault of its own: Text
 	CauseRaised  CauseKind = "raised"  // a rank called Abort: Text
+	CauseUnfit   CauseKind = "unfit"   // a rank called Unfit: Text; it ends no job, but becomes CauseRaised or CauseRegroup
 	CauseNode    CauseKind = "node"    // a whole node: Text
 	CauseCut     CauseKind = "cut"     // a node has lost the network: Text
 	CauseStuck   CauseKind = "stuck"   // a rank lives and does not get on: Text; Signal if it is stopped by one
@@ -60,7 +61,7 @@ func (c *Cause) Error() string {
 		return fmt.Sprintf("%s: exit status %d%s", c.who(), c.ExitCode, during)
 	case CauseCrash:
 		return c.who() + ": " + oneLine(c.Text) + during
-	case CauseRaised, CauseNode, CauseStuck:
+	case CauseRaised, CauseUnfit, CauseNode, CauseStuck:
 		return c.who() + ": " + oneLine(c.Text)
 	case CauseCut:
 		return c.who() + " " + oneLine(c.Text)

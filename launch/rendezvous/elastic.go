@@ -17,6 +17,8 @@ import (
 // What all ranks share, such as a batch, may not be shared equally by any
 // number of ranks. The ranks say so (share); then as many nodes take part as
 // fit, and the others are spare: they wait until they are needed.
+//
+// A node that cannot take part, as its ranks find out (unfit), is left out, and ends.
 
 // elasticity is the part of a coordinator's state that only an elastic job has.
 type elasticity struct {
@@ -192,6 +194,24 @@ func (c *Coordinator) cutShort() bool {
 		c.formAgain(c.regrouping)
 	}
 	return true
+}
+
+// unfit goes on without a node whose rank says that it cannot take part, where the others
+// suffice and one of them is node 0. Elsewhere it is a failure like any other. Launchers of
+// before know neither message nor kind of it: they hear of what it becomes.
+func (c *Coordinator) unfit(cause *Cause) {
+	raised := *cause
+	raised.Kind = CauseRaised
+	i := cause.Node
+	if c.settling != nil || !c.mayShrink() || i < 1 || i >= len(c.nodes) || len(c.nodes) <= c.cfg.Least {
+		c.fail(&raised)
+		return
+	}
+	n := c.nodes[i]
+	c.forget(n.Name)
+	c.send(n.Name, Message{Kind: KindAbort, Cause: &raised})
+	c.nodes = slices.Concat(c.nodes[:i], c.nodes[i+1:]) // what the others are told may be the first to come
+	c.formAgain(&Cause{Kind: CauseRegroup, Rank: -1, Node: -1, Text: fmt.Sprintf("node %d (%s) is left out: %s", i, n.Host, raised.Error())})
 }
 
 // share takes what the ranks say of what they share: if these ranks cannot,

@@ -158,7 +158,7 @@ func (n *Node) conclude() {
 // code is the launcher's exit code. A rank that raised the abort says more
 // with its own exit code.
 func (n *Node) code() int {
-	if c := n.cause; c.Kind == CauseRaised && c.Node == n.self && n.nodes != nil {
+	if c := n.cause; (c.Kind == CauseRaised || c.Kind == CauseUnfit) && c.Node == n.self && n.nodes != nil {
 		if l := c.Rank - Base(n.nodes, n.self); l >= 0 && l < len(n.ranks) {
 			if e := n.ranks[l].exit; e.Signal == "" && e.Code > 0 && e.Code != exitcode.Requeue {
 				return e.Code

@@ -252,7 +252,13 @@ func (g *Group) Err() error {
 // after, always, and Err may then name a better cause than the one given: a
 // rank that lost its peer learns here that the peer was killed, and by what.
 // Only the first call counts.
-func (g *Group) Abort(cause error) {
+func (g *Group) Abort(cause error) { g.raise(CauseRaised, cause) }
+
+// Unfit is Abort where cause is of this host alone, and the others may do without it: if they
+// suffice, which is for an elastic job only, they are started again, and this node ends.
+func (g *Group) Unfit(cause error) { g.raise(CauseUnfit, cause) }
+
+func (g *Group) raise(kind CauseKind, cause error) {
 	g.mu.Lock()
 	first := !g.raised && g.err == nil && !g.isClosed
 	g.raised = true
@@ -264,7 +270,7 @@ func (g *Group) Abort(cause error) {
 	if cause != nil {
 		text = cause.Error()
 	}
-	c := &Cause{Kind: CauseRaised, Rank: g.w.Rank, Node: g.w.Node, Host: g.hostName(), Pid: os.Getpid(), Text: text}
+	c := &Cause{Kind: kind, Rank: g.w.Rank, Node: g.w.Node, Host: g.hostName(), Pid: os.Getpid(), Text: text}
 	if g.conn == nil || g.conn.Send(Message{Kind: KindFail, Epoch: g.w.Restart, Cause: c}) != nil {
 		g.end(c)
 		return

@@ -38,7 +38,11 @@ func (n *Node) FromWorker(local int, m Message) []Effect {
 		}
 	case KindFail:
 		if n.phase == working && m.Cause != nil {
-			n.report(n.blame(local, Cause{Kind: CauseRaised, Text: m.Cause.Text}))
+			kind := CauseRaised
+			if m.Cause.Kind == CauseUnfit {
+				kind = CauseUnfit
+			}
+			n.report(n.blame(local, Cause{Kind: kind, Text: m.Cause.Text}))
 		}
 	case KindStop:
 		if n.phase == working {

@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "write the scenarios' outputs; commit on
 //	deliver                  carry all messages, and those that follow from them
 //	without c                the same, but what c is sent or sends is lost
 //	drop                     lose all messages under way
-//	hello a.0                local rank 0 of node a joins; also: bye, raise a.0 TEXT, exchange a.0 SEQ NAME BLOB
+//	hello a.0                local rank 0 of node a joins; also: bye, raise a.0 TEXT, unfit a.0 TEXT, exchange a.0 SEQ NAME BLOB
 //	exit a.0 [code=N] [signal=SIGKILL:9] [during=TEXT] [crash=TEXT]
 //	startfail a.0 TEXT
 //	interrupt a SIGINT:2     the user signals launcher a
@@ -194,6 +194,8 @@ func (s *sim) do(f []string) error {
 		s.apply(who, node.FromWorker(local, Message{Kind: KindBye}))
 	case "raise":
 		s.apply(who, node.FromWorker(local, Message{Kind: KindFail, Cause: &Cause{Text: rest()}}))
+	case "unfit":
+		s.apply(who, node.FromWorker(local, Message{Kind: KindFail, Cause: &Cause{Kind: CauseUnfit, Text: rest()}}))
 	case "share":
 		parts, _ := strconv.Atoi(args[1])
 		s.apply(who, node.FromWorker(local, Message{Kind: KindShare, Code: parts}))

@@ -14,6 +14,8 @@ import (
 func (c *Coordinator) fail(cause *Cause) {
 	switch {
 	case c.phase == gathering:
+	case cause.Kind == CauseUnfit:
+		c.unfit(cause)
 	case cause.Kind == CauseSignal || cause.Kind == CauseCrash || cause.Kind == CauseStopped:
 		c.abort(cause)
 	case c.settling == nil:

@@ -40,7 +40,7 @@ func (s *said) add(e folded) (echo bool) {
 // ended with a sentence in the name of its program.
 func (s *said) explains(c *rendezvous.Cause, program string) bool {
 	switch c.Kind {
-	case rendezvous.CauseRaised:
+	case rendezvous.CauseRaised, rendezvous.CauseUnfit:
 		return slices.ContainsFunc(s.lines, func(e folded) bool { return strings.Contains(e.text, c.Error()) })
 	case rendezvous.CauseExit:
 		for _, e := range slices.Backward(s.lines) {

@@ -55,25 +55,24 @@ func newestOf(all []standing) int {
 	return newest
 }
 
+// foreign says that a rank of standing s has another run than that of rank 0, which has the
+// job's once the job has been formed again.
+func (s standing) foreign(first standing) bool {
+	return s.Digest != "" && first.Digest != "" && s.Digest != first.Digest
+}
+
 // theRun is the run that goes on, as this rank is to take it: mine, if no host has newer
 // flags for it, and else as the first rank has it that was there at the newest start; but
 // what a host has of its own, where its data are, stays as it is in mine. mine may be nil,
-// and so is the result if no rank has a run. All ranks call it. The run itself, which may be
-// megabytes of vocabulary, is sent by one rank, and only if one needs it.
-func theRun(ctx context.Context, rank int, mine *rundir.Config, swap world.Exchange) (*rundir.Config, error) {
-	own, err := standingOf(mine)
-	if err != nil {
-		return nil, err
-	}
-	all, err := standings(ctx, own, swap)
-	if err != nil {
-		return nil, err
-	}
-	from := newestOf(all)
+// and so is the result if no rank has a run. All ranks call it, with what each has. The run
+// itself, which may be megabytes of vocabulary, is sent by one rank, and only if one needs it.
+func theRun(ctx context.Context, rank int, mine *rundir.Config, all []standing, swap world.Exchange) (*rundir.Config, error) {
+	own, from := all[rank], newestOf(all)
 	if from < 0 || !slices.ContainsFunc(all, func(s standing) bool { return s.behind(all[from]) }) {
 		return mine, nil
 	}
 	var text []byte
+	var err error
 	if rank == from {
 		if text, err = json.Marshal(mine); err != nil {
 			return nil, err

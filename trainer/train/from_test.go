@@ -78,6 +78,41 @@ func TestFromSkips(t *testing.T) {
 	}
 }
 
+// A run that could not read the weights it was to begin with is not in the next one's way.
+func TestFromDamaged(t *testing.T) {
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first"), filepath.Join(dir, "second")
+	if _, _, err := small(t, first); err != nil {
+		t.Fatal(err)
+	}
+	weights := filepath.Join(first, "ckpt", ckpt.Name(2), "weights.safetensors")
+	whole, err := os.ReadFile(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	torn := slices.Clone(whole)
+	torn[len(torn)-1] ^= 1
+	if err := os.WriteFile(weights, torn, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const damaged = "the checkpoint is damaged"
+	if _, _, err := small(t, second, "--from", first); err == nil || !strings.Contains(err.Error(), damaged) {
+		t.Fatalf("%v, want that %s", err, damaged)
+	}
+	if c, err := rundir.ReadConfig(second); err != nil || !strings.Contains(c.Failed, damaged) {
+		t.Errorf("noted is %q, %v", c.Failed, err)
+	}
+	if err := os.WriteFile(weights, whole, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := small(t, second, "--from", first, "--lr", "0.001"); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := small(t, second); err == nil || !strings.Contains(err.Error(), "holds another run") {
+		t.Errorf("%v, want that it holds another run", err)
+	}
+}
+
 // Before it has a checkpoint of its own a run begins again with the same weights, and says so
 // if they are gone or are others.
 func TestFromBeforeTheFirstCheckpoint(t *testing.T) {

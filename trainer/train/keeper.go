@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"ebtrain/ddp/exec"
+	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/run/loop"
 	"ebtrain/trainer/run/rundir"
 	"ebtrain/trainer/world"
@@ -33,6 +34,15 @@ func (k *keeper) Started(step int64) error {
 		return nil
 	}
 	return k.dir.Resumed(rundir.Resume{Step: step, World: k.world, Time: time.Now().UTC(), Args: k.info.args, Commit: rundir.ThisBuild().Commit}, k.info.flags)
+}
+
+// noteFailed notes in the run's config.json that it ends with err, if that comes before its
+// first step: the next try may have the folder.
+func noteFailed(dir *rundir.Dir, err error) error {
+	if err == nil || errors.Is(err, cliflag.ErrStopped) {
+		return err
+	}
+	return errors.Join(err, dir.Failed(err.Error()))
 }
 
 // Saved notes that there is a checkpoint here.

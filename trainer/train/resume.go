@@ -53,17 +53,25 @@ func savedRun(out string) (*rundir.Config, error) {
 // launcher starts all ranks again with the command line of the first time. A host that
 // has come since, or whose ranks died before they made the run directory, has none, and
 // is sent the run and its checkpoint if there is one. A run that another job began is none
-// of this one's, which is an error.
+// of this one's, which is an error, of this host alone, as is one that cannot be read.
 func goOn(w env.Worker, args []string) ([]string, error) {
 	first := peek(args)
-	if w.Restart == 0 || first.resume || first.out == "" {
+	if w.Restart == 0 || first.out == "" {
 		return args, nil
 	}
 	c, err := savedRun(first.out)
+	if first.resume {
+		return args, err
+	}
 	if c != nil && !w.Follows(c.Group) {
-		err = rundir.HoldsRun(first.out)
+		err = anothersRun(first.out)
 	}
 	return append([]string{"--resume"}, args...), err
+}
+
+// anothersRun is that out, where this host has what it keeps of the job's run, holds another.
+func anothersRun(out string) error {
+	return fmt.Errorf("%s holds another run than this job's: on this host, move it away and start the launcher again", out)
 }
 
 // begins says whether flags begin a run, and do not only go on with one.

@@ -337,7 +337,7 @@ func TestGoOn(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	const anothers = " holds another run of "
+	const anothers = " holds another run than this job's: "
 	for _, c := range []struct {
 		w    env.Worker
 		args string
@@ -358,6 +358,14 @@ func TestGoOn(t *testing.T) {
 		}
 		if (err != nil) != (c.want == anothers) || err != nil && !strings.HasPrefix(err.Error(), out+anothers) {
 			t.Errorf("epoch %d of %s, %s: %v", c.w.Restart, c.w.Group, c.args, err)
+		}
+	}
+	if err := os.Truncate(d.ConfigFile(), 10); err != nil {
+		t.Fatal(err)
+	}
+	for _, typed := range []string{"--out " + out, "--resume --out " + out} {
+		if _, err := goOn(env.Worker{Group: "job-12-e1", Restart: 1}, strings.Fields(typed)); err == nil || !strings.Contains(err.Error(), "is damaged") {
+			t.Errorf("%s where config.json is torn: %v", typed, err)
 		}
 	}
 }

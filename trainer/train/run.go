@@ -35,7 +35,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	worker, envErr := env.Parse(environ) // Join says what is wrong with it, after --help
 	line, err := goOn(worker, args)
 	if err != nil {
-		return failAll(ctx, environ, err)
+		return failHere(ctx, environ, err)
 	}
 	s, err := newStart(worker, args, line, stdout)
 	if err != nil {
@@ -50,7 +50,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	if w.Size() > 1 {
-		if err := s.agree(ctx, w.Rank(), w.Exchange, w.Fail); err != nil {
+		if err := s.agree(ctx, w.Rank(), w.Exchange, w.Fail, w.FailHere); err != nil {
 			return err
 		}
 	}
@@ -212,13 +212,14 @@ func (o *options) spareSamples(fs *pflag.FlagSet) error {
 // train runs the loop on this rank.
 func train(ctx context.Context, o *options, info runInfo, src data.Source, w *world.World, stdout, stderr io.Writer) (err error) {
 	keep := func(c io.Closer) { err = errors.Join(err, c.Close()) }
+	here := func(err error) error { w.FailingHere(err); return err }
 	said := &sayings{}
 	backend, err := device.Open(device.Config{
 		Device: o.how.Device, Precision: o.how.Precision, Threads: o.how.Threads, Sharing: w.Sharing(), LocalRank: w.LocalRank(), LocalRanks: w.LocalSize(),
 		Graph: o.how.Graph, Deterministic: o.fixedBits, Choices: rundir.Layout(o.out).Choices(), Smaller: smaller(o), Say: said.say,
 	})
 	if err != nil {
-		return err
+		return here(err)
 	}
 	defer func() { keep(backend) }()
 	defer func() {
@@ -227,7 +228,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 		}
 	}()
 	if err := checkMemory(o, backend, w.Size()); err != nil { // before anything is written
-		return err
+		return here(err)
 	}
 
 	parts := loop.Parts{Model: o.model.Model(), Backend: backend, Stop: w.StopRequested(), Progress: w.Tell}
@@ -238,6 +239,7 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 			return err
 		}
 		defer func() { keep(rec) }()
+		defer func() { err = noteFailed(rec.dir, err) }()
 		parts.Observer = rec
 		if err := w.Records(o.out); err != nil {
 			return err
@@ -245,15 +247,16 @@ func train(ctx context.Context, o *options, info runInfo, src data.Source, w *wo
 	}
 	kept, err := makeDirs(ctx, o, info, w)
 	if err != nil {
-		return err
+		return here(err)
 	}
 	if kept != nil {
 		defer func() { keep(kept) }()
+		defer func() { err = noteFailed(kept.dir, err) }()
 		parts.Observer = kept
 	}
 	logFile, log, file, err := openLog(o.out, w.Rank(), stderr)
 	if err != nil {
-		return err
+		return here(err)
 	}
 	defer func() { keep(logFile) }()
 	file.Info("backend", "is", exec.Describe(backend))

@@ -22,6 +22,7 @@ type start struct {
 	stdout io.Writer      // for --help
 	saved  *rundir.Config // the run in --out that goes on; nil if there is none here, or a new one begins
 	asks   bool           // it goes on with a run, and other hosts may know more of that
+	later  bool           // the job has been formed again: its run is that of rank 0
 
 	o   *options
 	fs  *pflag.FlagSet
@@ -33,7 +34,7 @@ type start struct {
 // it, so agree reads it again, and opens the data only then.
 func newStart(w env.Worker, typed, args []string, stdout io.Writer) (*start, error) {
 	first := peek(args)
-	s := &start{typed: typed, args: args, stdout: stdout, asks: first.resumes() && w.Size > 1}
+	s := &start{typed: typed, args: args, stdout: stdout, asks: first.resumes() && w.Size > 1, later: w.Restart > 0}
 	var err error
 	if first.resumes() {
 		if s.saved, err = savedRun(first.out); err != nil {
@@ -82,9 +83,20 @@ func noRun(out string) error {
 
 // agree has all ranks do the same: go on with the one run, by its newest flags, or begin
 // the same. All ranks call it. Of an error that all find alike each says so itself; what
-// one finds alone is said by fail, on all.
-func (s *start) agree(ctx context.Context, rank int, swap world.Exchange, fail func(error) error) error {
-	saved, err := theRun(ctx, rank, s.saved, swap)
+// one finds alone is said by fail, on all, or, if it is of its host, by failHere.
+func (s *start) agree(ctx context.Context, rank int, swap world.Exchange, fail, failHere func(error) error) error {
+	own, err := standingOf(s.saved)
+	if err != nil {
+		return fail(err)
+	}
+	all, err := standings(ctx, own, swap)
+	if err != nil {
+		return fail(err)
+	}
+	if s.later && own.foreign(all[0]) {
+		return failHere(anothersRun(peek(s.typed).out))
+	}
+	saved, err := theRun(ctx, rank, s.saved, all, swap)
 	if err != nil {
 		return fail(err)
 	}
@@ -93,7 +105,7 @@ func (s *start) agree(ctx context.Context, rank int, swap world.Exchange, fail f
 			if _, usage := errors.AsType[*cliflag.UsageError](err); usage || s.saved != nil || saved == nil {
 				return err
 			}
-			return fail(err) // this host is new to the run
+			return failHere(err) // which is new to the run
 		}
 	}
 	return world.Same(ctx, rank, cliflag.Values(s.fs), ofEachHost, s.o.settings.DataDigest, swap)
@@ -117,12 +129,12 @@ func (s *start) settle(saved *rundir.Config) error {
 	return nil
 }
 
-// failAll tells all ranks of err, which this one found before it had joined them, and
-// returns the reason for which the job ends.
-func failAll(ctx context.Context, environ []string, err error) error {
+// failHere tells all ranks of err, which this one found of its host before it had joined them,
+// and returns the reason for which the job ends here.
+func failHere(ctx context.Context, environ []string, err error) error {
 	w, failed := world.Join(ctx, environ)
 	if failed != nil {
 		return errors.Join(err, failed)
 	}
-	return errors.Join(w.Fail(err), w.Close())
+	return errors.Join(w.FailHere(err), w.Close())
 }

@@ -25,13 +25,20 @@ type meeting struct {
 	saved  []*rundir.Config
 	starts []*start
 	errs   []error
+	here   []bool       // the error is of that rank's host alone
 	sent   atomic.Int64 // bytes that were exchanged
 }
 
 // meet has ranks with the runs saved agree on --resume with args.
 func meet(t *testing.T, args string, saved ...*rundir.Config) *meeting {
 	t.Helper()
-	m := &meeting{saved: saved, starts: make([]*start, len(saved)), errs: make([]error, len(saved))}
+	return meetAgain(t, 0, args, saved...)
+}
+
+// meetAgain is meet of a job that has been formed again so often.
+func meetAgain(t *testing.T, epoch int, args string, saved ...*rundir.Config) *meeting {
+	t.Helper()
+	m := &meeting{saved: saved, starts: make([]*start, len(saved)), errs: make([]error, len(saved)), here: make([]bool, len(saved))}
 	exchanges := host.MemExchange(len(saved))
 	line := strings.Fields("--resume --out " + filepath.Join(t.TempDir(), "a") + " " + args)
 	ctx, cancel := context.WithCancelCause(t.Context()) // of one rank's error all hear
@@ -39,7 +46,7 @@ func meet(t *testing.T, args string, saved ...*rundir.Config) *meeting {
 	var wg sync.WaitGroup
 	for r := range saved {
 		wg.Go(func() {
-			s, err := newStart(env.Worker{Size: len(saved)}, line, line, io.Discard)
+			s, err := newStart(env.Worker{Size: len(saved), Restart: epoch}, line, line, io.Discard)
 			if err != nil {
 				t.Errorf("rank %d: %v", r, err)
 				cancel(err)
@@ -53,7 +60,9 @@ func meet(t *testing.T, args string, saved ...*rundir.Config) *meeting {
 				}
 				return exchanges[r](ctx, name, mine)
 			}
-			if m.errs[r] = s.agree(ctx, r, swap, func(err error) error { return err }); m.errs[r] != nil {
+			fail := func(err error) error { return err }
+			failHere := func(err error) error { m.here[r] = true; return err }
+			if m.errs[r] = s.agree(ctx, r, swap, fail, failHere); m.errs[r] != nil {
 				cancel(m.errs[r])
 			}
 		})
@@ -188,6 +197,36 @@ func TestDifferentRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	meet(t, "", &a, &b).saying(t, "--seed is 1 on rank 0 and 7 on rank 1: ")
+}
+
+// A host that comes later to a job and has another run is told so alone, however new that is.
+func TestComesLaterWithAnotherRun(t *testing.T) {
+	one := aRun(t)
+	other := filepath.Join(t.TempDir(), "a")
+	begun(t, other, "--seed", "7")
+	b, err := rundir.ReadConfig(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, theirs := range []*rundir.Config{&b, later(&b, nil)} {
+		for _, saved := range [][]*rundir.Config{{one, theirs}, {one, nil, one, theirs}} {
+			m, last := meetAgain(t, 1, "", saved...), len(saved)-1
+			for r, here := range m.here {
+				if err := m.errs[r]; err == nil || here != (r == last) || here && !strings.HasSuffix(err.Error(), "a holds another run than this job's: on this host, move it away and start the launcher again") {
+					t.Errorf("rank %d of %d: %v, of its host alone: %v", r, len(saved), err, here)
+				}
+			}
+		}
+	}
+}
+
+// So is one on which the data are missing.
+func TestComesLaterWithoutData(t *testing.T) {
+	c := aRun(t)
+	m := meetAgain(t, 1, "--data "+filepath.Join(t.TempDir(), "none"), c, nil)
+	if m.here[0] || !m.here[1] || m.errs[1] == nil {
+		t.Errorf("%v, of their host alone: %v", m.errs, m.here)
+	}
 }
 
 // A later epoch's --resume, which nobody typed, is no mistake where there is no run yet: its

@@ -171,7 +171,23 @@ func (w *World) Tell(step int64, phase string) {
 // Fail tells all ranks that this one failed with err, and returns the reason
 // for which the job ends, the same on all ranks: the first failure of any. It
 // waits for the launcher's verdict, two seconds at most.
-func (w *World) Fail(err error) error {
+func (w *World) Fail(err error) error { return w.fail(err, w.Abort) }
+
+// FailHere is Fail where err is of this host alone: an elastic job that has run before goes on
+// without the host, if the others suffice.
+func (w *World) FailHere(err error) error { return w.fail(err, w.raiseHere) }
+
+// raiseHere ends the group, or this host's part in it. Before a job has run, what one host finds
+// all may be about to find.
+func (w *World) raiseHere(err error) {
+	if w.Restart() > 0 {
+		w.Unfit(err)
+		return
+	}
+	w.Abort(err)
+}
+
+func (w *World) fail(err error, raise func(error)) error {
 	if s := w.stopped(err); s != nil {
 		if w.Comm != nil {
 			w.Comm.Abort(s) // nobody may wait for this rank
@@ -188,7 +204,7 @@ func (w *World) Fail(err error) error {
 		case <-time.After(symptomWait):
 		}
 	}
-	w.Abort(err)
+	raise(err)
 	<-w.Done()
 	if w.say != nil {
 		return w.say()
@@ -199,11 +215,16 @@ func (w *World) Fail(err error) error {
 // Failing tells all ranks, once, that this one fails with err, and ends its collectives.
 // It comes before what is closed, which may wait for the other ranks; Fail follows. What
 // befell another rank is left to Fail.
-func (w *World) Failing(err error) {
+func (w *World) Failing(err error) { w.failing(err, w.Abort) }
+
+// FailingHere is Failing where err is of this host alone, as FailHere is Fail.
+func (w *World) FailingHere(err error) { w.failing(err, w.raiseHere) }
+
+func (w *World) failing(err error, raise func(error)) {
 	if w.alone || lost(err) {
 		return
 	}
-	w.Abort(err)
+	raise(err)
 	<-w.Done()
 	if w.Comm != nil {
 		w.Comm.Abort(w.Err())

@@ -56,6 +56,9 @@ type Begun struct {
 	TriedOut  bool      `json:"tried_out,omitempty"`
 	Started   time.Time `json:"started"`
 	Pieces    []Piece   `json:"pieces"`
+
+	// Checksum is that of all else, in the file alone; cells from before it was kept have none.
+	Checksum string `json:"checksum,omitempty"`
 }
 
 // Piece is one process that worked on a cell.
@@ -144,24 +147,18 @@ func (s Status) Finished() bool {
 func (c Cell) Load() (Status, error) {
 	var s Status
 	var begun Begun
-	ok, err := read(c.begunFile(), "remove its folder to do the cell anew, or give run --again", &begun, &begun.Format)
+	ok, err := read(c.begunFile(), "remove its folder to do the cell anew, or give run --again", &begun, &begun.Format, &begun.Checksum)
 	if err != nil || !ok {
 		return s, err
 	}
 	s.Begun = &begun
 	var measured Measured
-	ok, err = read(c.measuredFile(), measureAgain, &measured, &measured.Format)
-	if ok && err == nil {
-		err = c.verify(&measured)
-	}
+	ok, err = read(c.measuredFile(), "remove this one file, and experiment run measures the cell again", &measured, &measured.Format, &measured.Checksum)
 	if ok && err == nil {
 		s.Measured = &measured
 	}
 	return s, err
 }
-
-// measureAgain is the advice where measured.json is damaged.
-const measureAgain = "remove this one file, and experiment run measures the cell again"
 
 // DamagedError is a file of a cell that is not what was written.
 type DamagedError struct {
@@ -176,7 +173,7 @@ func (d *DamagedError) Error() string {
 func (d *DamagedError) Unwrap() error { return d.err }
 
 // read reads a file of JSON; false if there is none. advice is for a damaged one.
-func read(file, advice string, into any, version *int) (bool, error) {
+func read[T content](file, advice string, into *T, version *int, checksum *string) (bool, error) {
 	b, err := atomicfile.Read(file, most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -192,6 +189,9 @@ func read(file, advice string, into any, version *int) (bool, error) {
 	}
 	switch *version {
 	case format:
+		if err := verify(into, checksum); err != nil {
+			return false, &DamagedError{file, advice, err}
+		}
 		return true, nil
 	case 0:
 		return false, &DamagedError{file, advice, errors.New("it does not say its format")}
@@ -201,7 +201,11 @@ func read(file, advice string, into any, version *int) (bool, error) {
 
 // Begin writes cell.json, new or changed.
 func (c Cell) Begin(b Begun) error {
-	b.Format = format
+	b.Format, b.Checksum = format, ""
+	var err error
+	if b.Checksum, err = seal(b); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(c.Dir(), 0o777); err != nil {
 		return err
 	}
@@ -210,8 +214,9 @@ func (c Cell) Begin(b Begun) error {
 
 // Finish writes measured.json.
 func (c Cell) Finish(m Measured) error {
-	m.Format = format
-	if err := m.seal(); err != nil {
+	m.Format, m.Checksum = format, ""
+	var err error
+	if m.Checksum, err = seal(m); err != nil {
 		return err
 	}
 	return write(c.measuredFile(), m)

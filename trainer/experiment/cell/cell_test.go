@@ -104,38 +104,72 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// A byte of measured.json that flips changes nothing, or is damage: never another number.
+// A byte of a file that flips changes nothing, or is damage: never another number, and never
+// another seed, commit or cost.
 func TestFlippedBytes(t *testing.T) {
 	c := Cell{Root: t.TempDir(), Experiment: "e", Row: "r", Seed: 1}
-	m := Measured{Commit: "abc", Steps: 9, Machine: "a & b", Ended: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), CPU: 1.25, Values: map[string]float64{"ll": 1.0 / 3},
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	b := Begun{Commit: "abc", Settings: []string{"--seed=1", "--a=<&>"}, Data: Data{"train": "d"}, Questions: []string{"q"}, Steps: 9, TriedOut: true, Started: at,
+		Pieces: []Piece{{Program: "train", Started: at, CPU: 1.5, Wall: 2.0 / 3, Threads: 2, Ranks: 2, Ended: "exit 0"}}}
+	m := Measured{Commit: "abc", Steps: 9, Machine: "a & b", Ended: at, CPU: 1.25, Values: map[string]float64{"ll": 1.0 / 3},
 		Curves: map[string][]measure.Point{"ll": {{X: 1, Y: 2}}}, Notes: []string{"n"}, Quality: struct{ Z, A int }{1, 2}}
-	if err := errors.Join(c.Begin(Begun{}), c.Finish(m)); err != nil {
+	if err := errors.Join(c.Begin(b), c.Finish(m)); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(c.measuredFile())
-	whole, failed := c.Load()
-	if err := errors.Join(err, failed); err != nil || whole.Measured.Values["ll"] != 1.0/3 || whole.Measured.Checksum != "" {
-		t.Fatalf("%+v, %v", whole.Measured, err)
+	whole, err := c.Load()
+	if err != nil || whole.Measured.Values["ll"] != 1.0/3 || whole.Measured.Checksum != "" || whole.Begun.Pieces[0].CPU != 1.5 || whole.Begun.Checksum != "" {
+		t.Fatalf("%+v, %v", whole, err)
+	}
+	t.Run("cell.json", func(t *testing.T) {
+		flip(t, c, c.begunFile(), func(s Status) bool { return s.Begun == nil }, whole)
+	})
+	t.Run("measured.json", func(t *testing.T) {
+		flip(t, c, c.measuredFile(), func(s Status) bool { return s.Measured == nil }, whole)
+	})
+}
+
+// flip flips bits of a file of c, which is whole: each is noticed, of which the file is then
+// missing, or changes nothing. In the end it takes the file's checksum.
+func flip(t *testing.T, c Cell, file string, missing func(Status) bool, whole Status) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
 	}
 	for i := range text {
 		for _, bit := range []byte{1, 4, 32} {
 			flipped := slices.Clone(text)
 			flipped[i] ^= bit
-			if err := os.WriteFile(c.measuredFile(), flipped, 0o644); err != nil {
+			if err := os.WriteFile(file, flipped, 0o644); err != nil {
 				t.Fatal(err)
 			}
 			s, err := c.Load()
-			if err == nil && !reflect.DeepEqual(s.Measured, whole.Measured) || err != nil && s.Measured != nil {
-				t.Errorf("byte %d, %q as %q, gives %+v, %v", i, text[i], flipped[i], s.Measured, err)
+			if err == nil && !reflect.DeepEqual(s, whole) || err != nil && !missing(s) {
+				t.Errorf("byte %d, %q as %q, gives %+v, %+v, %v", i, text[i], flipped[i], s.Begun, s.Measured, err)
 			}
 		}
 	}
 	old := strings.Split(string(text), ",\n  \"checksum\"")
-	if err := os.WriteFile(c.measuredFile(), []byte(old[0]+"\n}"), 0o644); err != nil || len(old) != 2 {
+	if err := os.WriteFile(file, []byte(old[0]+"\n}"), 0o644); err != nil || len(old) != 2 {
 		t.Fatal(old, err)
 	}
-	if s, err := c.Load(); err != nil || !reflect.DeepEqual(s.Measured, whole.Measured) {
-		t.Errorf("of an older program, without a checksum: %+v, %v", s.Measured, err)
+	if s, err := c.Load(); err != nil || !reflect.DeepEqual(s, whole) {
+		t.Errorf("of an older program, without a checksum: %+v, %v", s, err)
+	}
+}
+
+// What an earlier program sealed keeps its sum, whatever fields a later one adds.
+func TestSealedBefore(t *testing.T) {
+	c := Cell{Root: t.TempDir(), Experiment: "e", Row: "r", Seed: 1}
+	begun := `{"format":1,"commit":"abc","settings":["--seed=1"],"steps":9,"started":"2026-01-02T03:04:05Z","pieces":[
+		{"program":"train","started":"0001-01-01T00:00:00Z","cpu_s":0,"wall_s":0,"threads":0,"ended":"exit 0"}],
+		"checksum":"fedd4c0742df32f59d24d4c48953d78a8da5c89d5e7d58108c40c6edb8a00667"}`
+	measured := `{"format":1,"commit":"abc","settings":["--seed=1"],"steps":9,"machine":"","command":null,"ended":"2026-01-02T03:04:05Z",
+		"cpu_s":0,"train_cpu_s":0,"checksum":"8686b1dede0dd2e7fcd7081ce9f2fd7068773bd6bda1cba71c989151b2c6ee2a"}`
+	if err := errors.Join(os.MkdirAll(c.Dir(), 0o755), os.WriteFile(c.begunFile(), []byte(begun), 0o644), os.WriteFile(c.measuredFile(), []byte(measured), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := c.Load(); err != nil || s.Begun.Steps != 9 || s.Measured.Steps != 9 {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package cell is a cell of an experiment, one row with one seed, on the disk:
 //
 //	OUT/EXPERIMENT/ROW/seed-N/     the run directory of train
-//	    cell.json                  what was begun, and what it cost so far
+//	    cell.json                  what was begun, and what it cost so far, with a checksum
 //	    console.log                what the programs printed
 //	    measured.json              what came out, with a checksum; the cell is finished
 //

@@ -148,28 +148,45 @@ func TestElasticResumedWithDisksOfTheirOwn(t *testing.T) {
 	s.hostComesLater(len(s.losses("runs/a")), strings.Fields("train --resume --data checkerboard:train=500 --out runs/a"), append(args, "whole"))
 }
 
-// TestElasticMeetsAnotherRun: a host that comes later and has a run of another job where
-// this one's is to be says so, and so do all others.
-func TestElasticMeetsAnotherRun(t *testing.T) {
+// TestElasticWithoutWhoIsUnfit: a host that comes later, and on which the job's run cannot be,
+// says so, and ends. The others say so, too, and go on.
+func TestElasticWithoutWhoIsUnfit(t *testing.T) {
 	long(t)
-	s := newSite(t)
+	t.Run("another run", func(t *testing.T) {
+		newSite(t).unfitComes(`runs/a holds another run than this job's: `, func(m machine) {
+			if e := m.launch(append([]string{"--nnodes", "1"}, tiny("runs/a", "--steps", "1")...)...).wait(); e.code != 0 {
+				t.Fatal(e)
+			}
+		})
+	})
+	t.Run("other files", func(t *testing.T) { // which a rank sees once all have agreed
+		newSite(t).unfitComes(`runs/a is not empty \(it has notes\)`, func(m machine) { m.sh("mkdir runs/a && touch runs/a/notes") })
+	})
+}
+
+// unfitComes has a host come to a job, once prepare has made it one that cannot take part, and why.
+func (s *site) unfitComes(why string, prepare func(m machine)) {
+	t := s.t
+	t.Helper()
 	s.env = []string{"EBTRAIN_KEY=a secret of the test, long enough"}
 	m := twoMachines(s)
 	m[0].sh("mkdir runs")
 	m[1].sh("mount -t tmpfs none runs")
-	if e := m[1].launch(append([]string{"--nnodes", "1"}, tiny("runs/a", "--steps", "1")...)...).wait(); e.code != 0 {
-		t.Fatal(e)
-	}
+	prepare(m[1])
 	const at = "10.9.0.1:29400"
 	args := append([]string{"--nnodes", "1:2"}, tiny("runs/a", "--steps", "1000000")...)
 	first := m[0].launch(append([]string{"--node-rank", "0", "--rdzv-endpoint", at}, args...)...)
 	s.awaitStep(first, "runs/a", 5)
 	second := m[1].launch(append([]string{"--join", at}, args...)...)
-	says := regexp.MustCompile(`train: rank 1 \(.*, pid \d+\): runs/a holds another run of `)
-	for i, r := range []*running{first, second} {
-		if e := r.wait(); e.code != 1 || !says.MatchString(e.stderr) {
-			t.Errorf("launcher %d: want exit code 1 and %v, %v", i, says, e)
-		}
+	why = `rank 1 \(.*, pid \d+\): ` + why
+	if e, says := second.wait(), regexp.MustCompile("train: "+why); e.code != 1 || !says.MatchString(e.stderr) {
+		t.Errorf("the host that came: want exit code 1 and %v, %v", says, e)
+	}
+	first.awaitWorld(1)
+	s.awaitStep(first, "runs/a", int64(len(s.losses("runs/a")))+5)
+	first.signal(syscall.SIGTERM)
+	if e, says := first.wait(), regexp.MustCompile(`epoch 2: node 1 \(.*\) is left out: `+why); e.code != 75 || !says.MatchString(e.stderr) {
+		t.Errorf("the other: want exit code 75 and %v, %v", says, e)
 	}
 }
 

@@ -37,6 +37,7 @@ type Config struct {
 	Resumed  []Resume          `json:"resumed,omitempty"`  // oldest first
 	Saved    int64             `json:"saved,omitempty"`    // step of the checkpoint written last; 0 before the first
 	Diverged string            `json:"diverged,omitempty"` // what the last start said if its numbers came apart; "" else
+	Failed   string            `json:"failed,omitempty"`   // what the last start said if it failed before the run's first step; "" else
 }
 
 // Resume says when and how a run went on.

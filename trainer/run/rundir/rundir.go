@@ -20,9 +20,10 @@ type Dir struct {
 }
 
 // Create makes the run directory at path, which must not exist or be empty
-// (the logs of ranks may be there). settings is what defines the computation;
-// it fills c.Settings and c.Digest. Format, Started and Build are filled too if
-// they are zero. An error leaves another run as it was.
+// (the logs of ranks may be there), or hold a run of which Failed has noted that it came
+// to nothing. settings is what defines the computation; it fills c.Settings and c.Digest.
+// Format, Started and Build are filled too if they are zero. An error leaves another run
+// as it was.
 func Create(path string, c Config, settings any) (*Dir, error) {
 	canonical, err := Canonical(settings)
 	if err != nil {
@@ -124,7 +125,7 @@ func (d *Dir) Resumed(r Resume, flags map[string]string) error {
 		r.Commit = ThisBuild().Commit
 	}
 	d.config.Resumed = append(d.config.Resumed, r)
-	d.config.Flags, d.config.Diverged = flags, ""
+	d.config.Flags, d.config.Diverged, d.config.Failed = flags, "", ""
 	var err error
 	if d.config.Folder, err = os.Getwd(); err != nil {
 		return err
@@ -199,9 +200,13 @@ func checkFree(path string) error {
 		return fmt.Errorf("the run directory %s cannot be read: %w: give another --out", path, err)
 	}
 	for _, e := range entries {
-		if e.Name() == "config.json" {
-			return HoldsRun(path)
+		if e.Name() != "config.json" {
+			continue
 		}
+		if failed(path) {
+			return nil
+		}
+		return holdsRun(path)
 	}
 	for _, e := range entries {
 		if !harmless.MatchString(e.Name()) && !atomicfile.IsTemporary(e.Name()) {
@@ -209,35 +214,4 @@ func checkFree(path string) error {
 		}
 	}
 	return nil
-}
-
-// HoldsRun says that there is a run at path, where another was to begin, and what to do.
-func HoldsRun(path string) error {
-	started := ""
-	if c, err := ReadConfig(path); err == nil { // only to say more
-		started = " of " + c.Started.Format(time.DateTime)
-	}
-	unbegun := ""
-	if idle(path) {
-		unbegun = "; it has done no step, so nothing is lost if you remove it"
-	}
-	return fmt.Errorf("%s holds another run%s: use --resume to go on with it, or give another --out%s", path, started, unbegun)
-}
-
-// idle says whether the run at path has logged no step and kept no checkpoint, and no
-// process works on it: what becomes of one whose step did not fit into the memory.
-func idle(path string) bool {
-	l := Layout(path)
-	if st, err := os.Stat(l.MetricsFile()); !errors.Is(err, os.ErrNotExist) && (err != nil || st.Size() > 0) {
-		return false
-	}
-	if kept, err := os.ReadDir(l.Ckpt()); err != nil || len(kept) > 0 {
-		return false
-	}
-	f, err := os.Open(lockFile(path))
-	if err != nil {
-		return false
-	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
-	return errors.Join(err, f.Close()) == nil
 }
