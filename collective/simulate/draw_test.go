@@ -106,3 +106,30 @@ func TestDraws(t *testing.T) {
 		}
 	}
 }
+
+// TestTruncated: where the distribution says nothing, or all of it is far away, there is a draw all
+// the same, between the ends.
+func TestTruncated(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var even []float64
+	for range 1000 {
+		even = append(even, truncated(rng, 0, 0, 2, 4))
+	}
+	if low, high, mean := slices.Min(even), slices.Max(even), stat.Mean(even, nil); low < 2 || low > 2.05 || high > 4 || high < 3.95 || math.Abs(mean-3) > 0.05 {
+		t.Errorf("evenly: %v to %v, %v in the mean", low, high, mean)
+	}
+	for middle, want := range map[float64]float64{-100: 2, 100: 4} {
+		if got := truncated(rng, middle, 1, 2, 4); got != want {
+			t.Errorf("around %v: %v, want %v", middle, got, want)
+		}
+	}
+}
+
+// TestMix is SplitMix64's first numbers of seed 0.
+func TestMix(t *testing.T) {
+	for x, want := range map[uint64]uint64{0: 0xe220a8397b1dcdaf, 0x9e3779b97f4a7c15: 0x6e789e6aa1b965f4} {
+		if got := mix(x); got != want {
+			t.Errorf("%x becomes %x, want %x", x, got, want)
+		}
+	}
+}

@@ -289,6 +289,9 @@ func TestBadSteps(t *testing.T) {
 		"computes for": func() (Result, error) {
 			return Run(t.Context(), ok, Step{[]Event{event(Compute, 1, -1, 4)}}, Noise{}, 1, 1)
 		},
+		"computes for +Inf": func() (Result, error) {
+			return Run(t.Context(), ok, Step{[]Event{event(Compute, 1, math.Inf(1), 4)}}, Noise{}, 1, 1)
+		},
 		"of kind 0": func() (Result, error) { return Run(t.Context(), ok, Step{[]Event{{}}}, Noise{}, 1, 1) },
 		"of -4 bytes": func() (Result, error) {
 			return Run(t.Context(), ok, Step{[]Event{event(Start, 1, 0, -4)}}, Noise{}, 1, 1)

@@ -82,6 +82,19 @@ func TestErrorsNameTheFile(t *testing.T) {
 	}
 }
 
+// What a writer says of other files stays as it is.
+func TestErrorsOfOtherFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.png")
+	for _, other := range []error{
+		&fs.PathError{Op: "read", Path: "b.png", Err: io.ErrUnexpectedEOF},
+		&os.LinkError{Op: "link", Old: "b.png", New: "c.png", Err: fs.ErrExist},
+	} {
+		if err := Write(path, func(io.Writer) error { return other }); err == nil || err.Error() != other.Error() {
+			t.Errorf("%v became %v", other, err)
+		}
+	}
+}
+
 func want(t *testing.T, path, s string) {
 	t.Helper()
 	if b, err := os.ReadFile(path); err != nil || string(b) != s {

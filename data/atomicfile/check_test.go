@@ -21,6 +21,7 @@ func TestCheck(t *testing.T) {
 		at("folder"):    "it is a folder: give the name of a file in it",
 		at("none/file"): "there is no folder " + at("none") + ": make it first",
 		at("old/file"):  at("old") + " is a file, not a folder",
+		at("old/a/b"):   "not a directory: give another name",
 		"/proc/file":    "no file can be made there: no such file or directory",
 	} {
 		err := Check(path)

@@ -45,4 +45,22 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", path, len(got), err)
 		}
 	}
+	if open := opened(t, file); open != 0 {
+		t.Errorf("%d of it are still open", open)
+	}
+}
+
+// opened is how often this process has a file open.
+func opened(t *testing.T, file string) (n int) {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fd := range all {
+		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && to == file {
+			n++
+		}
+	}
+	return n
 }

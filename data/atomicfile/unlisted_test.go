@@ -92,6 +92,33 @@ func TestFolderThatMayNotBeListed(t *testing.T) {
 	}
 }
 
+// What another user's killed writer has left, and this one may not remove, is no error.
+func TestSweepOfWhatMayNotBeRemoved(t *testing.T) {
+	dir := t.TempDir()
+	for d := dir; len(d) > len(os.TempDir()); d = filepath.Dir(d) { // t.TempDir lies in a folder of its own
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(temporaryOf(filepath.Join(dir, "file")), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	nobody(t, func() {
+		if _, err := os.ReadDir(dir); err != nil {
+			t.Errorf("the folder cannot be listed, so this shows nothing: %v", err)
+		}
+		if err := Sweep(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	if left := list(t, dir); len(left) != 1 {
+		t.Errorf("left %v: it was removed, so this shows nothing", left)
+	}
+}
+
 // A replaced folder that cannot be removed, as one on NFS whose files are open elsewhere, is
 // no error: the new one is in its place.
 func TestReplacedFolderThatStays(t *testing.T) {

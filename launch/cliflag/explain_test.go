@@ -18,6 +18,9 @@ func TestExplain(t *testing.T) {
 		{[]string{"-nope=3"}, "unknown flag -nope"},
 		{[]string{"-hop", "-hope", "3"}, "unknown flag -hop"},
 		{[]string{"-hope=3"}, "unknown flag -hope"},
+		{[]string{"-count", "3", "-hope"}, "unknown flag -hope"},
+		{[]string{"slope", "-hope"}, "unknown flag -hope"},
+		{[]string{"--vait", "3"}, "unknown flag --vait: did you mean --bait or --wait?"},
 		{[]string{"-seid", "3"}, "unknown flag -seid: did you mean --seed?"},
 		{[]string{"--coutn", "3"}, "unknown flag --coutn: did you mean --count?"},
 		{[]string{"-nproc", "2"}, "unknown flag -nproc: it is one of ddplaunch, and stands before the program, as in ddplaunch -nproc 2 train"},
@@ -33,6 +36,7 @@ func TestExplain(t *testing.T) {
 	} {
 		fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 		fs.SetOutput(io.Discard)
+		fs.SortFlags = false // as Parse has it
 		fs.BoolP("help", "h", false, "")
 		fs.Int("count", 0, "")
 		fs.Uint64("seed", 0, "")
@@ -40,6 +44,7 @@ func TestExplain(t *testing.T) {
 		fs.Bool("on", false, "")
 		fs.Duration("wait", 0, "")
 		fs.String("name", "", "")
+		fs.String("bait", "", "")
 		err := fs.Parse(Normalize(fs, c.args, true))
 		if err == nil {
 			t.Errorf("%q was accepted", c.args)

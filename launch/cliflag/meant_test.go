@@ -7,10 +7,16 @@ func TestOneOf(t *testing.T) {
 	words := []string{"board", "frey", "frey-h", "pictures-long", "pictures-wide"}
 	for word, want := range map[string]string{
 		"bord":          "did you mean board?",
+		"bxxrd":         "did you mean board?",
+		"obxyz":         "want one of board, frey, frey-h, pictures-long, pictures-wide",
+		"xyzdr":         "want one of board, frey, frey-h, pictures-long, pictures-wide",
+		"aoxyz":         "want one of board, frey, frey-h, pictures-long, pictures-wide",
 		"baord":         "did you mean board?",
 		"fery":          "did you mean frey?",
 		"rfey":          "did you mean frey?",
 		"frye":          "did you mean frey?",
+		"rzey":          "want one of board, frey, frey-h, pictures-long, pictures-wide",
+		"zfey":          "want one of board, frey, frey-h, pictures-long, pictures-wide",
 		"eryf":          "want one of board, frey, frey-h, pictures-long, pictures-wide",
 		"Frey":          "did you mean frey?",
 		"freyh":         "did you mean frey or frey-h?",

@@ -36,6 +36,11 @@ func TestMain(m *testing.M) {
 		select {}
 	case "tidy":
 		time.Sleep(OneRequest / 2)
+	case "done":
+		os.Exit(Exit("prog", end(nil), os.Stderr))
+	case "goes on":
+		fmt.Println("ended", end(nil))
+		select {}
 	}
 	os.Exit(Exit("prog", end(fmt.Errorf("step 18: program %q: %w", "step", context.Cause(ctx))), os.Stderr))
 }
@@ -109,7 +114,32 @@ func TestOneRequest(t *testing.T) {
 	}
 }
 
-// Without a signal errors stay as they are.
+// A program that a signal finds at its end has done its work.
+func TestSignalAtTheEnd(t *testing.T) {
+	cmd, out, said := patient(t, "done")
+	read(t, out, "ready")
+	signalTo(t, cmd, syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil || said.String() != "" {
+		t.Errorf("%v, %q, want code 0 and no word", err, said)
+	}
+}
+
+// Behind the end a signal has its default effect again.
+func TestSignalBehindTheEnd(t *testing.T) {
+	cmd, out, _ := patient(t, "goes on")
+	read(t, out, "ready")
+	signalTo(t, cmd, syscall.SIGTERM)
+	read(t, out, "ended <nil>")
+	signalTo(t, cmd, syscall.SIGTERM)
+	kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	defer kill.Stop()
+	_ = cmd.Wait()
+	if s, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || s.Signal() != syscall.SIGTERM {
+		t.Errorf("ended with %v, want its death by the second SIGTERM", cmd.ProcessState)
+	}
+}
+
+// Without a signal errors stay as they are, and nothing of it goes on behind the end.
 func TestUntilSignal(t *testing.T) {
 	failure := errors.New("no luck")
 	for _, err := range []error{nil, failure} {
@@ -119,6 +149,9 @@ func TestUntilSignal(t *testing.T) {
 		}
 		if got := end(err); !errors.Is(got, err) {
 			t.Errorf("%v became %v", err, got)
+		}
+		if ctx.Err() == nil {
+			t.Error("the context goes on")
 		}
 	}
 }

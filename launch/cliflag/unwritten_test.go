@@ -23,6 +23,9 @@ func TestUnwritten(t *testing.T) {
 	if other := errors.New("other"); !errors.Is(out(other), other) || out(other).Error() != "--out: other" {
 		t.Errorf("another is %v", out(other))
 	}
+	if err := out(syscall.EDQUOT); !strings.HasSuffix(err.Error(), ": the disk is full: make room there, or give another --out") {
+		t.Errorf("of a quota: %v", err)
+	}
 	err := Unwritten("--train-classifier", "another file", fmt.Errorf("tensors: %w", &fs.PathError{Op: "write", Path: "c.safetensors", Err: syscall.ENOSPC}))
 	if want := "c.safetensors: no space left on device: the disk is full: make room there, or give another file"; !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want …%s", err, want)

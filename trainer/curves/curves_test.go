@@ -30,6 +30,7 @@ func TestParse(t *testing.T) {
 		{"", "want at least one run"},
 		{"a b", "--out is required for several runs"},
 		{"a --out c.jpg", "--out c.jpg: want a name that ends in .png"},
+		{"a --columns=", "--columns is empty"},
 		{"a --x epochs", `unknown --x "epochs"`},
 		{"a --from-step -1", "want --from-step of at least 0"},
 	} {
@@ -94,6 +95,19 @@ func TestRun(t *testing.T) {
 	}
 	if n := tally(load(t, dir+"/curves.png"), picture.Hue(0, 1)); n < 100 {
 		t.Errorf("the curve has %d points", n)
+	}
+}
+
+// TestRow: the last tenth of few lines is the last, and what is no number is counted beside
+// what is.
+func TestRow(t *testing.T) {
+	for want, h := range map[string]history{
+		"lower a 5-8 4 1 8 1 1":   valued("a", 4, 3, 2, 1),
+		"lower a 5-7 4 2 7 2 2 1": valued("a", 4, math.NaN(), 2),
+	} {
+		if got := strings.Join(strings.Fields(h.row("lower")), " "); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
@@ -187,10 +201,12 @@ func TestExtremes(t *testing.T) {
 func TestShortest(t *testing.T) {
 	for want, paths := range map[string]string{
 		"a b":         "runs/a runs/b",
+		"c d":         "c d",
 		"a/run b/run": "x/a/run x/b/run/",
 		"run b/run":   "run b/run",
 		"ca a":        "x/ca x/a",
 		"a a":         "a a",
+		"a b/a":       "/a /b/a",
 	} {
 		if got := strings.Join(shortest(strings.Fields(paths)), " "); got != want {
 			t.Errorf("%s: %s, want %s", paths, got, want)

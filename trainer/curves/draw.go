@@ -67,10 +67,9 @@ func (o options) diagram(runs []history, name string) (*plot.Plot, error) {
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(marks), plot.TickerFunc(marks)
 	p.Add(plotter.NewGrid())
 	var values []float64
-	none := 0
 	for i, h := range runs {
-		x, y, n := h.column(name, o.x)
-		values, none = append(values, y...), none+n
+		x, y, _ := h.column(name, o.x)
+		values = append(values, y...)
 		bins := thin(x, y)
 		if err := add(p, bins, len(bins) < len(y), picture.Hue(i, len(runs))); err != nil {
 			return nil, err

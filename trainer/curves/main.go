@@ -80,6 +80,8 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, cliflag.Usage("--out %s: want a name that ends in .png", o.out)
 	}
 	switch {
+	case o.columns != nil && len(o.columns) == 0:
+		return o, cliflag.Usage("--columns is empty: want names, as in recon,step_ms, or leave it out for all losses")
 	case !slices.Contains(axes, o.x):
 		return o, cliflag.Usage("unknown --x %q: want steps, samples or hours", x)
 	case o.from < 0:

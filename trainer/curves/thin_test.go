@@ -62,11 +62,11 @@ func TestMean(t *testing.T) {
 func TestShown(t *testing.T) {
 	var v []float64
 	for i := range 98 {
-		v = append(v, float64(i%10))
+		v = append(v, float64(5+i%10))
 	}
 	v = append(v, 1e9, -1e9)
-	if low, high := shown(v, false); !near(low, -0.45) || !near(high, 9.45) {
-		t.Errorf("%v to %v, want -0.45 to 9.45", low, high)
+	if low, high := shown(v, false); !near(low, 4.55) || !near(high, 14.45) {
+		t.Errorf("%v to %v, want 4.55 to 14.45", low, high)
 	}
 	if low, high := shown(v, true); low > -1e9 || high < 1e9 {
 		t.Errorf("whole: %v to %v", low, high)

@@ -66,6 +66,15 @@ func TestBF16Images(t *testing.T) {
 				q.Values[v].DType = graph.F32
 			}
 		}
+		for i := range p.Steps {
+			s := &p.Steps[i]
+			switch s.Op.(type) {
+			case graph.Conv2D, graph.Conv2DGradX:
+				if x, w := p.Values[s.In[0]].DType, p.Values[s.In[1]].DType; x != w {
+					t.Errorf("%s: step %d, %v, has operands of %v and %v", name, i, s.Op, x, w)
+				}
+			}
+		}
 		p.Allocate()
 		q.Allocate()
 		for v := range p.Values {

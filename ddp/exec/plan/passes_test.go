@@ -109,6 +109,16 @@ func TestLinear(t *testing.T) {
 	mustCount(t, planOf(t, build(true, true, nearly)), map[string]int{"reduce_sum": 3, "= mul": 1})
 }
 
+// It needs none, too, where the sum of y is asked for later.
+func TestLinearOfLater(t *testing.T) {
+	mustCount(t, planOf(t, func(b *graph.Builder) {
+		x, y, a := b.Input("x", graph.T(graph.F32, 4096, 16)), b.Exp(b.Input("y", graph.T(graph.F32, 4096, 16))), b.Input("a", graph.T(graph.F32, 1, 16))
+		z := b.Add(b.Mul(y, a), b.Sub(x, b.MeanKeep(x, 0)))
+		b.Output("z", b.Add(z, b.SumKeep(z, 0)))
+		b.Output("y", b.SumKeep(y, 0))
+	}), map[string]int{"reduce_sum": 2})
+}
+
 // A sum that is nought makes none of others that it is added to: (x − m + y) − z is summed as
 // it is, for little may be left of y − z. So is what is summed in bfloat16, of whose sums few
 // digits are kept.
