@@ -4,8 +4,9 @@
 // at run time; with the tag noasm, and on other processors, it is plain Go.
 //
 // Everything is a product C = A·B, computed in micro-tiles of C that live in registers
-// (package micro). A micro-tile's rows of A are gathered into a small buffer, B is
-// packed into panels as wide as a micro-tile:
+// (package micro). A micro-tile's rows of A are read where they lie or gathered into a
+// small buffer. B is packed into panels as wide as a micro-tile, unless few micro-tiles
+// read them:
 //
 //	                        B, packed: columnBlock columns at a time
 //	                        panel 0   panel 1
@@ -18,7 +19,7 @@
 //	└──────────┘           │tile    │        │
 //	┆                      └────────┴────────┴┄
 //
-// Sums run over k in blocks of depthBlock, always in the same order, so results do not
+// Sums run over k in equal blocks of about depthBlock, always in the same order, so results do not
 // depend on the number of threads; they do depend on the micro-kernel.
 //
 //	op             A                   B
