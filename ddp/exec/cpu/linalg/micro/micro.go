@@ -81,8 +81,11 @@ func (t *Tile) check(step, width int) {
 	rows, cols := (t.Rows+step-1)/step*step, (t.Cols+width-1)/width*width
 	_ = t.A[(rows-1)*t.RS+(t.Segments-1)*t.Segment+(t.K-1)*t.KS]
 	_ = t.B[(t.Segments*t.K-1)*t.BS+cols-1]
+	last := len(t.C) - t.Cols
 	for _, o := range t.Off[:t.Rows] {
-		_ = t.C[o : o+t.Cols]
+		if uint(o) > uint(last) || last < 0 {
+			_ = t.C[o : o+t.Cols]
+		}
 	}
 }
 

@@ -83,10 +83,15 @@ fetch: \
 	WIDE((p)(DX*1), Z29, z6, z7) \
 	ADDQ BX, p
 
+// WIDEB and NARROWB are a row of b. Rows are fetched 32 and, where there is no register
+// for that, 8 in advance: the processor does not see that b goes on where its rows are
+// parts of longer ones.
 #define WIDEB \
-	VMOVUPS.Z (DI), K1, Z24 \
-	VMOVUPS.Z 64(DI), K2, Z25 \
-	ADDQ      R15, DI
+	VMOVUPS.Z  (DI), K1, Z24 \
+	VMOVUPS.Z  64(DI), K2, Z25 \
+	PREFETCHT0 (DI)(R13*1) \
+	PREFETCHT0 64(DI)(R13*1) \
+	ADDQ       R15, DI
 
 // NARROW4 is four rows of one vector at one k.
 #define NARROW4(p, z0, z1, z2, z3) \
@@ -97,8 +102,9 @@ fetch: \
 	ADDQ             BX, p
 
 #define NARROWB \
-	VMOVUPS.Z (DI), K1, Z24 \
-	ADDQ      R15, DI
+	VMOVUPS.Z  (DI), K1, Z24 \
+	PREFETCHT0 (DI)(R15*8) \
+	ADDQ       R15, DI
 
 // END is the beginning of what stores: DX is C, SI the places of its rows.
 #define END \
@@ -188,6 +194,8 @@ fetch: \
 TEXT ·wideAVX512(SB), NOSPLIT, $0-8
 	FETCH
 	BEGIN
+	MOVQ R15, R13
+	SHLQ $5, R13 // 32 rows of b
 	ZERO24
 	CMPQ R12, $4
 	JLE  segment4

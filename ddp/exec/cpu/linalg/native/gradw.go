@@ -124,9 +124,9 @@ func (k *gradW) blockProduct(ws *workspace, g int, v *windows, dw, block []float
 			m := mt * mk.MR
 			t.Rows = min(mk.MR, og-m)
 			dy.place(ws, mk, k.o.b, m, t.Rows, k0, k1)
-			c.locate(&ws.off, m, t.Rows)
+			first := c.locate(ws, m, t.Rows)
 			for i := p0; i < p1; i++ {
-				t.B, t.C, t.Cols = block[(i-p0)*(k1-k0)*mk.NR:], dw[i*mk.NR:], min(mk.NR, n-i*mk.NR)
+				t.B, t.C, t.Cols = block[(i-p0)*(k1-k0)*mk.NR:], dw[first+i*mk.NR:], min(mk.NR, n-i*mk.NR)
 				mk.Sum(t)
 			}
 		}

@@ -95,3 +95,14 @@ func isPointwise(p engine.ConvProblem) bool {
 	return p.Groups == 1 && p.KH == 1 && p.KW == 1 && p.StrideH == 1 && p.StrideW == 1 &&
 		p.PadT == 0 && p.PadB == 0 && p.PadL == 0 && p.PadR == 0
 }
+
+// newPointwise is Forward, y (pixels,O) = x · wᵀ, or GradX, dx (pixels,C) = dy · w.
+func newPointwise(e *Engine, op engine.ConvOp, p engine.ConvProblem) *products {
+	pixels := p.N * p.H * p.W
+	if op == engine.Forward {
+		return newMatMul(e, engine.MatMulProblem{M: pixels, K: p.C, N: p.O, TransB: true})
+	}
+	k := newMatMul(e, engine.MatMulProblem{M: pixels, K: p.O, N: p.C})
+	k.sizes = convSizes(op, p) // w comes before dy
+	return k
+}

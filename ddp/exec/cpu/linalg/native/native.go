@@ -107,14 +107,20 @@ func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 		return nil, fmt.Errorf("native: %v of %v: %w", op, p, ErrNoBF16)
 	}
 	switch {
-	case op == engine.Forward && isPointwise(p):
-		return newMatMul(e, engine.MatMulProblem{M: p.N * p.H * p.W, K: p.C, N: p.O, TransB: true}), nil
+	case isPointwise(p) && op != engine.GradW:
+		return newPointwise(e, op, p), nil
 	case isHead(p):
 		return newHead(e, op, p), nil
 	case op == engine.GradW:
+		if k := newDirectW(e, p); k != nil {
+			return k, nil
+		}
 		return newGradW(e, p), nil
 	case op == engine.GradX && col2imPays(e.kernel, p):
 		return newCol2im(e, p), nil
+	}
+	if k := newDirect(e, op, p); k != nil {
+		return k, nil
 	}
 	return newProducts(e, convProducts(op, p), convSizes(op, p)), nil
 }

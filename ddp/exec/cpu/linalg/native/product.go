@@ -108,14 +108,14 @@ func (p *product) block(mk *micro.Kernel, ws *workspace, o operands, packed []fl
 		m := mt * mr
 		t.Rows = min(mr, p.m-m)
 		p.a.place(ws, mk, o.a, m, t.Rows, k0, k1)
-		p.c.locate(&ws.off, m, t.Rows)
+		first := p.c.locate(ws, m, t.Rows)
 		for j := p0; j < p1; j++ {
 			if b, step, ok := p.inPlace(mk, o.b, j); ok {
 				t.B, t.BS = b[k0*step:], step
 			} else {
 				t.B, t.BS = packed[(j*p.k+k0)*nr:], nr
 			}
-			t.C, t.Cols = o.dst[j*nr:], min(nr, p.n-j*nr)
+			t.C, t.Cols = o.dst[first+j*nr:], min(nr, p.n-j*nr)
 			mk.Sum(t)
 		}
 	}
@@ -125,8 +125,8 @@ func (p *product) block(mk *micro.Kernel, ws *workspace, o operands, packed []fl
 func (p *product) zero(mk *micro.Kernel, ws *workspace, dst []float32, m0, m1, p0, p1 int) {
 	mr, nr := p.shape(mk)
 	for m := m0 * mr; m < min(m1*mr, p.m); m++ {
-		p.c.locate(&ws.off, m, 1)
-		clear(dst[ws.off[0]+p0*nr : ws.off[0]+min(p1*nr, p.n)])
+		first := p.c.locate(ws, m, 1)
+		clear(dst[first+p0*nr : first+min(p1*nr, p.n)])
 	}
 }
 
@@ -137,11 +137,21 @@ type grid struct {
 	base, image, row, col int // steps in C
 }
 
-// locate writes the beginnings of rows m … m+rows-1 to off.
-func (g grid) locate(off *[micro.MaxMR]int, m, rows int) {
-	n, i, j := m/(g.h*g.w), m/g.w%g.h, m%g.w
+// locate has rows of C be rows m … m+rows-1 of the grid: it returns where C begins, and
+// says in ws.off where its rows do.
+func (g *grid) locate(ws *workspace, m, rows int) (first int) {
+	n, i, j := 0, 0, m
+	if g.h > 1 || m >= g.w {
+		n, i, j = m/(g.h*g.w), m/g.w%g.h, m%g.w
+	}
+	first = g.base + n*g.image + i*g.row + j*g.col
+	if j+rows <= g.w {
+		ws.spread(g.col)
+		return first
+	}
+	ws.apart = 0
 	for r := range rows {
-		off[r] = g.base + n*g.image + i*g.row + j*g.col
+		ws.off[r] = g.base + n*g.image + i*g.row + j*g.col - first
 		if j++; j == g.w {
 			j = 0
 			if i++; i == g.h {
@@ -150,4 +160,5 @@ func (g grid) locate(off *[micro.MaxMR]int, m, rows int) {
 			}
 		}
 	}
+	return first
 }
