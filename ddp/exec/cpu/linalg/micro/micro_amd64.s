@@ -2,12 +2,6 @@
 
 #include "textflag.h"
 
-// ROW512 is one row of a micro-tile at one k: lo, hi += a·(Z24, Z25).
-#define ROW512(a, x, lo, hi) \
-	VBROADCASTSS a, x \
-	VFMADD231PS  Z24, x, lo \
-	VFMADD231PS  Z25, x, hi
-
 #define ZERO512(lo, hi) \
 	VPXORD lo, lo, lo \
 	VPXORD hi, hi, hi
@@ -96,29 +90,8 @@ loop: \
 	DO(10, Z20, Z21) \
 	DO(11, Z22, Z23)
 
-// func kernel12x32(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, mask uint32, add bool)
-TEXT ·kernel12x32(SB), NOSPLIT, $0-69
-	SUMS12(ROW512)
-	MOVQ  c+40(FP), DX
-	MOVQ  off+48(FP), SI
-	MOVQ  rows+56(FP), R12
-	MOVL  mask+64(FP), AX
-	KMOVW AX, K1
-	SHRL  $16, AX
-	KMOVW AX, K2
-	CMPB  add+68(FP), $0
-	JNE   sum
-	EACH12(SET512)
-	JMP   done
-
-sum:
-	EACH12(ADD512)
-
-done:
-	VZEROUPPER
-	RET
-
-// ROWVNNI is ROW512 on pairs of 16-bit integers.
+// ROWVNNI is one row of a micro-tile at one k: lo, hi += a·(Z24, Z25), on pairs of 16-bit
+// integers.
 #define ROWVNNI(a, x, lo, hi) \
 	VPBROADCASTD a, x \
 	VPDPWSSD     Z24, x, lo \
@@ -163,96 +136,6 @@ TEXT ·int16Kernel12x32(SB), NOSPLIT, $0-85
 
 sum:
 	EACH12(ADDSCALED)
-
-done:
-	VZEROUPPER
-	RET
-
-// ROW256 is one row of a micro-tile at one k: lo, hi += a·(Y12, Y13).
-#define ROW256(a, x, lo, hi) \
-	VBROADCASTSS a, x \
-	VFMADD231PS  Y12, x, lo \
-	VFMADD231PS  Y13, x, hi
-
-#define ZERO256(lo, hi) \
-	VXORPS lo, lo, lo \
-	VXORPS hi, hi, hi
-
-#define SET256(r, lo, hi) \
-	MOVQ    (8*r)(SI), R13 \
-	LEAQ    (DX)(R13*4), R13 \
-	VMOVUPS lo, (R13) \
-	VMOVUPS hi, 32(R13) \
-	CMPQ    R12, $(r+1) \
-	JE      done
-
-#define ADD256(r, lo, hi) \
-	MOVQ    (8*r)(SI), R13 \
-	LEAQ    (DX)(R13*4), R13 \
-	VADDPS  (R13), lo, lo \
-	VADDPS  32(R13), hi, hi \
-	VMOVUPS lo, (R13) \
-	VMOVUPS hi, 32(R13) \
-	CMPQ    R12, $(r+1) \
-	JE      done
-
-// func kernel6x16(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, add bool)
-//
-// Row r of the micro-tile is (Y(2r), Y(2r+1)). R8 and R9 point at rows 0 and 3 of a
-// at the current k; AX and BX are the strides in bytes.
-TEXT ·kernel6x16(SB), NOSPLIT, $0-65
-	MOVQ k+0(FP), CX
-	MOVQ a+8(FP), R8
-	MOVQ rs+16(FP), AX
-	MOVQ ks+24(FP), BX
-	MOVQ b+32(FP), DI
-	SHLQ $2, AX
-	SHLQ $2, BX
-	LEAQ (AX)(AX*2), R13
-	LEAQ (R8)(R13*1), R9
-	ZERO256(Y0, Y1)
-	ZERO256(Y2, Y3)
-	ZERO256(Y4, Y5)
-	ZERO256(Y6, Y7)
-	ZERO256(Y8, Y9)
-	ZERO256(Y10, Y11)
-
-loop: // for l := range k
-	VMOVUPS (DI), Y12
-	VMOVUPS 32(DI), Y13
-	ROW256((R8), Y14, Y0, Y1)
-	ROW256((R8)(AX*1), Y15, Y2, Y3)
-	ROW256((R8)(AX*2), Y14, Y4, Y5)
-	ROW256((R9), Y15, Y6, Y7)
-	ROW256((R9)(AX*1), Y14, Y8, Y9)
-	ROW256((R9)(AX*2), Y15, Y10, Y11)
-	ADDQ BX, R8
-	ADDQ BX, R9
-	ADDQ $64, DI
-	DECQ CX
-	JNZ  loop
-
-	MOVQ c+40(FP), DX
-	MOVQ off+48(FP), SI
-	MOVQ rows+56(FP), R12
-	CMPB add+64(FP), $0
-	JNE  sum
-
-	SET256(0, Y0, Y1)
-	SET256(1, Y2, Y3)
-	SET256(2, Y4, Y5)
-	SET256(3, Y6, Y7)
-	SET256(4, Y8, Y9)
-	SET256(5, Y10, Y11)
-	JMP done
-
-sum:
-	ADD256(0, Y0, Y1)
-	ADD256(1, Y2, Y3)
-	ADD256(2, Y4, Y5)
-	ADD256(3, Y6, Y7)
-	ADD256(4, Y8, Y9)
-	ADD256(5, Y10, Y11)
 
 done:
 	VZEROUPPER

@@ -1,5 +1,6 @@
 //go:build !noasm
 
+#include "go_asm.h"
 #include "textflag.h"
 
 #define ZERO(s0, s1, s2, s3) \
@@ -41,18 +42,27 @@
 	CMP   $(r+1), R7 \
 	BEQ   done
 
-// func kernel6x16(k int, a *float32, rs, ks int, b, c *float32, off *[MaxMR]int, rows int, add bool)
+// func sum6x16(t *Tile)
 //
 // Row r of the micro-tile is V(4r) … V(4r+3). R8 … R13 point at the rows of a at the
-// current k; R1 and R2 are the strides in bytes.
-TEXT ·kernel6x16(SB), NOSPLIT, $0-65
-	MOVD k+0(FP), R0
-	MOVD a+8(FP), R8
-	MOVD rs+16(FP), R1
-	MOVD ks+24(FP), R2
-	MOVD b+32(FP), R3
+// current k; R1, R2 and R14 are the strides of rows, of the depth and of b in bytes; R15
+// takes a pointer from the end of a segment to the next.
+TEXT ·sum6x16(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R4
+	MOVD Tile_A(R4), R8
+	MOVD Tile_RS(R4), R1
+	MOVD Tile_KS(R4), R2
+	MOVD Tile_Segment(R4), R15
+	MOVD Tile_B(R4), R3
+	MOVD Tile_BS(R4), R14
+	MOVD Tile_K(R4), R19
+	MOVD Tile_Segments(R4), R20
+	MUL  R2, R19, R0
+	SUB  R0, R15, R15
 	LSL  $2, R1
 	LSL  $2, R2
+	LSL  $2, R14
+	LSL  $2, R15
 	ADD  R1, R8, R9
 	ADD  R1, R9, R10
 	ADD  R1, R10, R11
@@ -65,8 +75,12 @@ TEXT ·kernel6x16(SB), NOSPLIT, $0-65
 	ZERO(V16, V17, V18, V19)
 	ZERO(V20, V21, V22, V23)
 
-loop: // for l := range k
-	VLD1.P 64(R3), [V24.S4, V25.S4, V26.S4, V27.S4]
+segment:
+	MOVD R19, R0
+
+loop:
+	VLD1 (R3), [V24.S4, V25.S4, V26.S4, V27.S4]
+	ADD  R14, R3, R3
 	ROW(R8, V28, V0, V1, V2, V3)
 	ROW(R9, V29, V4, V5, V6, V7)
 	ROW(R10, V30, V8, V9, V10, V11)
@@ -75,12 +89,20 @@ loop: // for l := range k
 	ROW(R13, V29, V20, V21, V22, V23)
 	SUBS $1, R0
 	BNE  loop
+	ADD  R15, R8, R8
+	ADD  R15, R9, R9
+	ADD  R15, R10, R10
+	ADD  R15, R11, R11
+	ADD  R15, R12, R12
+	ADD  R15, R13, R13
+	SUBS $1, R20
+	BNE  segment
 
-	MOVD c+40(FP), R4
-	MOVD off+48(FP), R5
-	MOVD rows+56(FP), R7
-	MOVBU add+64(FP), R0
-	CBNZ R0, sum
+	MOVD  Tile_Off(R4), R5
+	MOVD  Tile_Rows(R4), R7
+	MOVBU Tile_Add(R4), R0
+	MOVD  Tile_C(R4), R4
+	CBNZ  R0, sum
 
 	SET(0, V0, V1, V2, V3)
 	SET(1, V4, V5, V6, V7)

@@ -29,7 +29,7 @@ func (s shape) pitch() int  { return s.nr + 5 }
 
 func (s shape) offsets() (off [MaxMR]int) {
 	for r := range off {
-		off[r] = (s.mr-1-r)*s.pitch() + guard // backwards: rows are anywhere
+		off[r] = max(0, s.mr-1-r)*s.pitch() + guard // backwards: rows are anywhere
 	}
 	return off
 }
@@ -50,7 +50,7 @@ func guarded[T any](n int, outside T, draw func() T) (all, inside []T) {
 
 // seeds is every number of rows, and columns and depths around what a vector holds.
 func seeds(f *testing.F) {
-	for rows := range uint8(12) {
+	for rows := range uint8(MaxMR) {
 		for i, cols := range []uint8{0, 3, 4, 7, 14, 15, 16, 30, 31} {
 			f.Add(uint64(rows), uint8(i*i+int(rows)), rows, cols, i%2 == 0, rows%2 == 0)
 			f.Add(uint64(cols), uint8(i), rows, cols, i%2 != 0, rows%2 == 0)
@@ -64,30 +64,52 @@ func FuzzFloat32(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, seed uint64, depth, rows, cols uint8, transposed, add bool) {
 		for _, k := range All() {
-			s := newShape(k.MR, k.NR, depth, rows, cols, transposed, add)
-			rng := rand.New(rand.NewPCG(seed, 1))
-			draw := func() float32 { return float32(rng.IntN(65)-32) / 16 }
-			nan := float32(math.NaN())
-			_, a := guarded(s.floats(), nan, draw)
-			_, b := guarded(s.depth*s.nr, nan, draw)
-			want, _ := guarded(s.mr*s.pitch(), 7, draw)
-			got, off := append([]float32(nil), want...), s.offsets()
-			for r := range s.rows {
-				for j := range s.cols {
-					sum := float32(0)
-					for l := range s.depth {
-						sum += a[r*s.rs+l*s.ks] * b[l*s.nr+j]
-					}
-					if s.add {
-						sum += want[off[r]+j]
-					}
-					want[off[r]+j] = sum
-				}
-			}
-			k.Run(s.depth, a, s.rs, s.ks, b, got, &off, s.rows, s.cols, s.add)
-			equal(t, k.Name, s, got, want)
+			testFloat32(t, &k, false, seed, depth, rows, cols, transposed, add)
+			testFloat32(t, &k, true, seed, depth, rows, cols, transposed, add)
 		}
 	})
+}
+
+// testFloat32 calls Run, or if general, Sum of any shape in up to three segments of b in
+// rows of any length.
+func testFloat32(t *testing.T, k *Kernel, general bool, seed uint64, depth, rows, cols uint8, transposed, add bool) {
+	s, segments, segment, bs := newShape(k.MR, k.NR, depth, rows, cols, transposed, add), 1, 0, k.NR
+	if general {
+		mr, nr := k.Shape(1 + int(cols)%k.NR)
+		s = newShape(mr, nr, depth, rows, cols, transposed, add)
+		segments, segment, bs = 1+int(seed%3), int(depth)%7, nr+int(rows)%5
+	}
+	s.mr = (s.rows + k.Step - 1) / k.Step * k.Step // of a no row beyond those is read
+	read := k.NR
+	if k.Masks {
+		read = s.cols
+	}
+	rng := rand.New(rand.NewPCG(seed, 1))
+	draw := func() float32 { return float32(rng.IntN(65)-32) / 16 }
+	nan := float32(math.NaN())
+	_, a := guarded(s.floats()+(segments-1)*segment, nan, draw)
+	_, b := guarded((segments*s.depth-1)*bs+read, nan, draw)
+	want, _ := guarded(s.mr*s.pitch(), 7, draw)
+	got, off := append([]float32(nil), want...), s.offsets()
+	for r := range s.rows {
+		for j := range s.cols {
+			sum := float32(0)
+			for l := range segments * s.depth {
+				sum += a[r*s.rs+l/s.depth*segment+l%s.depth*s.ks] * b[l*bs+j]
+			}
+			if s.add {
+				sum += want[off[r]+j]
+			}
+			want[off[r]+j] = sum
+		}
+	}
+	if general {
+		k.Sum(&Tile{A: a, RS: s.rs, KS: s.ks, Segment: segment, B: b, BS: bs, C: got, Off: &off,
+			K: s.depth, Segments: segments, Rows: s.rows, Cols: s.cols, Add: s.add})
+	} else {
+		k.Run(s.depth, a, s.rs, s.ks, b, got, &off, s.rows, s.cols, s.add)
+	}
+	equal(t, k.Name, s, got, want)
 }
 
 // FuzzInt16 holds the micro-kernel of integers to the same operations in Go, bit for

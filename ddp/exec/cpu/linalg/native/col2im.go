@@ -25,7 +25,7 @@ type col2im struct {
 
 // col2imPays is a rule of thumb: columns of a panel against those of a pixel.
 func col2imPays(mk micro.Kernel, p engine.ConvProblem) bool {
-	return p.Groups == 1 && 4*p.C <= mk.NR && p.KH*p.KW > 1 && p.OH*p.OW > 1
+	return p.Groups == 1 && p.C > 1 && 8*p.C <= mk.NR && p.KH*p.KW > 1 && p.OH*p.OW > 1
 }
 
 func newCol2im(e *Engine, p engine.ConvProblem) *col2im {
@@ -37,7 +37,7 @@ func newCol2im(e *Engine, p engine.ConvProblem) *col2im {
 			b.order = append(b.order, c*taps+t)
 		}
 	}
-	k.q = product{m: pixels, n: taps * p.C, k: p.O, a: matrixRows{p.O}, b: b, c: grid{h: 1, w: pixels, col: taps * p.C}}
+	k.q = product{m: pixels, n: taps * p.C, k: p.O, a: matrixRows{p.O, true}, b: b, c: grid{h: 1, w: pixels, col: taps * p.C}}
 	k.pack, k.image = k.packPart, k.imagePart
 	return k
 }
@@ -49,7 +49,7 @@ func (k *col2im) Scratch() int {
 	if k.e == nil || k.e.pool == nil {
 		return 0
 	}
-	return 4 * (k.q.packed(k.e.kernel) + k.e.pool.Threads()*k.columns())
+	return 4 * (k.q.packed(&k.e.kernel) + k.e.pool.Threads()*k.columns())
 }
 
 func (k *col2im) Run(dst, a, b, scratch unsafe.Pointer) error {
@@ -69,16 +69,18 @@ func (k *col2im) Close() error {
 	return nil
 }
 
-func (k *col2im) packPart(_ int, _ *workspace) {
-	k.q.packPanels(k.e.kernel, k.o.scratch, k.o.b, 0, k.q.panels(k.e.kernel))
+func (k *col2im) packPart(_ int, ws *workspace) {
+	_, panels := k.q.tiles(&k.e.kernel)
+	k.q.packPanels(&k.e.kernel, ws, k.o.scratch, k.o.b, 0, panels)
 }
 
 func (k *col2im) imagePart(n int, ws *workspace) {
-	mk := k.e.kernel
+	mk := &k.e.kernel
+	rows, panels := k.q.tiles(mk)
 	cols := k.o.scratch[k.q.packed(mk)+ws.thread*k.columns():][:k.columns()]
 	dy, dx := k.p.OH*k.p.OW*k.p.O, k.p.H*k.p.W*k.p.C
-	o := operands{dst: cols, a: k.o.a[n*dy : (n+1)*dy]}
-	k.q.microTiles(mk, ws, o, k.o.scratch, 0, (k.q.m+mk.MR-1)/mk.MR, 0, k.q.panels(mk))
+	o := operands{dst: cols, a: k.o.a[n*dy : (n+1)*dy], b: k.o.b}
+	k.q.microTiles(mk, ws, o, k.o.scratch, 0, rows, 0, panels)
 	k.sum(k.o.dst[n*dx:(n+1)*dx], cols)
 }
 

@@ -111,28 +111,27 @@ func (k *gradW) productPart(chunk int, ws *workspace) {
 
 // blockProduct computes the micro-tiles [m0,m1) × [p0,p1) of one group's dw.
 func (k *gradW) blockProduct(ws *workspace, g int, v *windows, dw, block []float32, m0, m1, p0, p1 int) {
-	mk, og, n := k.e.kernel, k.p.O/k.p.Groups, k.columns()
+	mk, t, og, n := &k.e.kernel, &ws.tile, k.p.O/k.p.Groups, k.columns()
 	pixels := k.p.N * k.p.OH * k.p.OW
-	dy := matrixColumns{g * og, k.p.O, mk.MR}
+	dy := matrixColumns{g * og, k.p.O, p1-p0 <= 2} // else a copy is used enough
 	c := grid{h: 1, w: og, base: g * og * n, col: n}
+	t.Segments, t.BS = 1, mk.NR
 	for k0 := 0; k0 < pixels; k0 += depthBlock {
 		k1 := min(k0+depthBlock, pixels)
 		k.packBlock(ws, v, block, k0, k1, p0, p1)
+		t.K, t.Add = k1-k0, k0 > 0
 		for mt := m0; mt < m1; mt++ {
 			m := mt * mk.MR
-			rows := min(mk.MR, og-m)
-			a, rs, ks := ws.a, 1, dy.stride
-			if p1-p0 <= 2 && dy.reaches(k.o.b, m, k1) { // too little use for a copy
-				a = k.o.b[dy.base+k0*dy.stride+m:]
-			} else {
-				rs, ks = dy.fill(ws.a, k.o.b, m, rows, k0, k1)
-			}
+			t.Rows = min(mk.MR, og-m)
+			dy.place(ws, mk, k.o.b, m, t.Rows, k0, k1)
+			first := c.locate(ws, m, t.Rows)
 			for i := p0; i < p1; i++ {
-				c.locate(&ws.off, m, rows, i*mk.NR)
-				mk.Run(k1-k0, a, rs, ks, block[(i-p0)*(k1-k0)*mk.NR:], dw, &ws.off, rows, min(mk.NR, n-i*mk.NR), k0 > 0)
+				t.B, t.C, t.Cols = block[(i-p0)*(k1-k0)*mk.NR:], dw[first+i*mk.NR:], min(mk.NR, n-i*mk.NR)
+				mk.Sum(t)
 			}
 		}
 	}
+	ws.forget()
 }
 
 // packBlock writes the windows of pixels [k0,k1), columns of panels [p0,p1), into
@@ -162,10 +161,10 @@ func scatter(dst, row []float32, nr, step int) {
 }
 
 // orderPart brings dw from (O, taps, C) to (O, C, taps).
-func (k *gradW) orderPart(chunk int, _ *workspace) {
+func (k *gradW) orderPart(chunk int, ws *workspace) {
 	taps, n := k.taps(), k.columns()
 	lo, hi := threads.Part(k.p.O, chunk, k.chunks)
 	for o := lo; o < hi; o++ {
-		transpose(k.o.dst[o*n:(o+1)*n], k.o.scratch[o*n:(o+1)*n], taps, n/taps)
+		ws.turn.run(k.o.dst[o*n:(o+1)*n], taps, k.o.scratch[o*n:(o+1)*n], n/taps, taps, n/taps)
 	}
 }

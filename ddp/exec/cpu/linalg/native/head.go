@@ -78,7 +78,7 @@ func (k *head) inOrder(to, from unsafe.Pointer) {
 func (k *head) Close() error { return k.product.Close() }
 
 // reorderPart transposes images: (taps, C) to (C, taps), or back.
-func (k *head) reorderPart(chunk int, _ *workspace) {
+func (k *head) reorderPart(chunk int, ws *workspace) {
 	rows, cols := k.taps, k.c
 	if k.op == engine.GradX {
 		rows, cols = cols, rows
@@ -86,17 +86,7 @@ func (k *head) reorderPart(chunk int, _ *workspace) {
 	lo, hi := threads.Part(k.n, chunk, k.product.chunks)
 	for n := lo; n < hi; n++ {
 		image := n * rows * cols
-		transpose(k.to[image:image+rows*cols], k.from[image:image+rows*cols], rows, cols)
-	}
-}
-
-// transpose is dst[c,r] = src[r,c].
-func transpose(dst, src []float32, rows, cols int) {
-	for r := range rows {
-		d := dst[r:]
-		for c, v := range src[r*cols : (r+1)*cols] {
-			d[c*rows] = v
-		}
+		ws.turn.run(k.to[image:image+rows*cols], rows, k.from[image:image+rows*cols], cols, rows, cols)
 	}
 }
 
@@ -104,4 +94,15 @@ func transpose(dst, src []float32, rows, cols int) {
 func isPointwise(p engine.ConvProblem) bool {
 	return p.Groups == 1 && p.KH == 1 && p.KW == 1 && p.StrideH == 1 && p.StrideW == 1 &&
 		p.PadT == 0 && p.PadB == 0 && p.PadL == 0 && p.PadR == 0
+}
+
+// newPointwise is Forward, y (pixels,O) = x · wᵀ, or GradX, dx (pixels,C) = dy · w.
+func newPointwise(e *Engine, op engine.ConvOp, p engine.ConvProblem) *products {
+	pixels := p.N * p.H * p.W
+	if op == engine.Forward {
+		return newMatMul(e, engine.MatMulProblem{M: pixels, K: p.C, N: p.O, TransB: true})
+	}
+	k := newMatMul(e, engine.MatMulProblem{M: pixels, K: p.O, N: p.C})
+	k.sizes = convSizes(op, p) // w comes before dy
+	return k
 }

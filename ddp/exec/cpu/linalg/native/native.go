@@ -4,8 +4,9 @@
 // at run time; with the tag noasm, and on other processors, it is plain Go.
 //
 // Everything is a product C = A·B, computed in micro-tiles of C that live in registers
-// (package micro). A micro-tile's rows of A are gathered into a small buffer, B is
-// packed into panels as wide as a micro-tile:
+// (package micro). A micro-tile's rows of A are read where they lie or gathered into a
+// small buffer. B is packed into panels as wide as a micro-tile, unless few micro-tiles
+// read them:
 //
 //	                        B, packed: columnBlock columns at a time
 //	                        panel 0   panel 1
@@ -18,7 +19,7 @@
 //	└──────────┘           │tile    │        │
 //	┆                      └────────┴────────┴┄
 //
-// Sums run over k in blocks of depthBlock, always in the same order, so results do not
+// Sums run over k in equal blocks of about depthBlock, always in the same order, so results do not
 // depend on the number of threads; they do depend on the micro-kernel.
 //
 //	op             A                   B
@@ -106,14 +107,20 @@ func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 		return nil, fmt.Errorf("native: %v of %v: %w", op, p, ErrNoBF16)
 	}
 	switch {
-	case op == engine.Forward && isPointwise(p):
-		return newMatMul(e, engine.MatMulProblem{M: p.N * p.H * p.W, K: p.C, N: p.O, TransB: true}), nil
+	case isPointwise(p) && op != engine.GradW:
+		return newPointwise(e, op, p), nil
 	case isHead(p):
 		return newHead(e, op, p), nil
 	case op == engine.GradW:
+		if k := newDirectW(e, p); k != nil {
+			return k, nil
+		}
 		return newGradW(e, p), nil
 	case op == engine.GradX && col2imPays(e.kernel, p):
 		return newCol2im(e, p), nil
+	}
+	if k := newDirect(e, op, p); k != nil {
+		return k, nil
 	}
 	return newProducts(e, convProducts(op, p), convSizes(op, p)), nil
 }

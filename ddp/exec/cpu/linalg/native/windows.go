@@ -1,6 +1,9 @@
 package native
 
-import "ebtrain/ddp/exec/cpu/linalg/lower"
+import (
+	"ebtrain/ddp/exec/cpu/linalg/lower"
+	"ebtrain/ddp/exec/cpu/linalg/micro"
+)
 
 // strip is a run of taps of a window that are neighbours in an image row: it
 // covers count pixels from (dh, dw) on, relative to the window's corner.
@@ -31,13 +34,13 @@ func newWindows(q lower.Product, h, w, c, first, group int) *windows {
 	return v
 }
 
-func (v *windows) fill(dst, data []float32, m, rows, k0, k1 int) (rs, ks int) {
+func (v *windows) place(ws *workspace, _ *micro.Kernel, data []float32, m, rows, k0, k1 int) {
 	p := v.Pixel(m)
 	for r := range rows {
-		v.gather(dst[r*rowStride:r*rowStride+k1-k0], data, p, k0)
+		v.gather(ws.a[r*rowStride:r*rowStride+k1-k0], data, p, k0)
 		p = v.Next(p)
 	}
-	return rowStride, 1
+	ws.tile.A, ws.tile.RS, ws.tile.KS = ws.a, rowStride, 1
 }
 
 // inside says whether the whole window at p is inside the image.

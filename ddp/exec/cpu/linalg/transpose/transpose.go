@@ -20,4 +20,6 @@ package transpose
 type Kernels struct {
 	Columns func(dst, src *float32, step, taps int)
 	Rows    func(dst *float32, step int, src *float32, taps int)
+	// Strided is Columns of 16 taps, so far down from each other. AVX2 has none.
+	Strided func(dst *float32, down int, src *float32, step int)
 }

@@ -77,6 +77,15 @@ func FuzzTranspositions(f *testing.F) {
 			sameBits(t, columns, want, k.name+", columns")
 			k.Rows(&back[lanes], step, &columns[lanes], taps)
 			sameBits(t, back, rows, k.name+", rows")
+			if taps == lanes && k.Strided != nil {
+				down := lanes + int(pad)
+				got, want := guarded(lanes*down), guarded(lanes*down)
+				for e := range taps {
+					copy(want[lanes+e*down:][:lanes], columns[(1+e)*lanes:])
+				}
+				k.Strided(&got[lanes], down, &rows[lanes], step)
+				sameBits(t, got, want, k.name+", strided")
+			}
 		}
 	})
 }

@@ -34,6 +34,7 @@ func transpositions() string {
 	c := &code{}
 	c.WriteString(header + "#include \"textflag.h\"\n")
 	c.begin("toColumnsAVX512(dst, src *float32, step, taps int)", "dst+0", "src+8", "step+16")
+	c.mask()
 	for i := range 16 {
 		c.line("VMOVUPS.Z (SI), K1, Z%d", i)
 		c.line("ADDQ AX, SI")
@@ -43,7 +44,22 @@ func transpositions() string {
 		c.line("VMOVUPS Z%d, %d(DI)", i, 64*i)
 	}
 	c.end()
+	c.begin("toStridedAVX512(dst *float32, down int, src *float32, step int)", "dst+0", "src+16", "step+24")
+	c.line("MOVQ down+8(FP), BX")
+	c.line("SHLQ $2, AX")
+	c.line("SHLQ $2, BX")
+	for i := range 16 {
+		c.line("VMOVUPS (SI), Z%d", i)
+		c.line("ADDQ AX, SI")
+	}
+	c.transpose()
+	for i := range 16 {
+		c.line("VMOVUPS Z%d, (DI)", i)
+		c.line("ADDQ BX, DI")
+	}
+	c.end()
 	c.begin("toRowsAVX512(dst *float32, step int, src *float32, taps int)", "dst+0", "src+16", "step+8")
+	c.mask()
 	for i := range 16 {
 		c.line("VMOVUPS %d(SI), Z%d", 64*i, i)
 	}
@@ -68,6 +84,10 @@ func (c *code) begin(signature, dst, src, step string) {
 	c.line("MOVQ %s(FP), DI", dst)
 	c.line("MOVQ %s(FP), SI", src)
 	c.line("MOVQ %s(FP), AX", step)
+}
+
+// mask is the first taps columns, and makes bytes of the step.
+func (c *code) mask() {
 	c.line("MOVQ taps+24(FP), CX")
 	c.line("MOVL $-1, BX")
 	c.line("SHLL CX, BX")
