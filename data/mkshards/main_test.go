@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -12,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ebtrain/data/dataset"
@@ -169,6 +171,21 @@ func TestHelpTeaches(t *testing.T) {
 }
 
 // Every kind of bad input: one sentence, the right exit code, nothing left.
+// Help that cannot be written is no mistake on the command line.
+func TestHelpToFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err) // every Linux has it
+	}
+	defer func() { _ = full.Close() }() // nothing is in it
+	for _, args := range [][]string{{"--help"}, {"--version"}, {"verify", "--help"}, {"info", "--help"}, {"folder", "--help"}, {"text", "--version"}} {
+		err := run(t.Context(), args, full, io.Discard)
+		if _, usage := errors.AsType[*cliflag.UsageError](err); usage || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("mkshards %q: %v", args, err)
+		}
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	src := t.TempDir()
 	folder := filepath.Join(src, "folder")
