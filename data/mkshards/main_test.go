@@ -195,7 +195,8 @@ func TestBadInput(t *testing.T) {
 	put(t, filepath.Join(good, "a.png"), picture(t, 16))
 	put(t, filepath.Join(good, "b.png"), picture(t, 12))
 	link := filepath.Join(src, "link")
-	if err := os.Symlink("good", link); err != nil {
+	nowhere := filepath.Join(src, "nowhere")
+	if err := errors.Join(os.Symlink("good", link), os.Symlink("none", nowhere)); err != nil {
 		t.Fatal(err)
 	}
 	text := filepath.Join(src, "text")
@@ -322,6 +323,7 @@ func TestBadInput(t *testing.T) {
 		{"out is a file", "folder --size 8 --src " + good + " --out " + file, 1, file + ": exists and is not a directory"},
 		{"out below a file", "folder --size 8 --src " + good + " --out " + file + "/x", 1, file + "/x: what it would lie in is a file, not a directory; choose another place"},
 		{"out is a link", "folder --size 8 --force --src " + good + " --out " + link, 1, link + ": a link, which no data set replaces: give the place that it leads to"},
+		{"out below a link to nowhere", "folder --size 8 --src " + good + " --out " + nowhere + "/x", 1, nowhere + " is a link to none, which is not there"},
 		{"out holds other things", "folder --size 8 --force --src " + good + " --out " + taken, 1, "never replaced"},
 		{"info of nothing", "info " + src + "x", 1, "no such data set"},
 		{"info of a folder", "info " + good, 1, "not a whole data set"},

@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"syscall"
 
@@ -76,7 +75,7 @@ func (c Cache) read(file, key string, n int) (quality.Matrix, error) {
 
 // keep writes features into a file.
 func (c Cache) keep(file, key string, m quality.Matrix) error {
-	if err := os.MkdirAll(c.Dir, 0o777); err != nil {
+	if err := atomicfile.MakeDir(c.Dir); err != nil {
 		return err
 	}
 	t := safetensors.Float64s(cachedTensor, []int64{int64(m.N), int64(m.D)}, m.X)
