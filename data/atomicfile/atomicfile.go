@@ -21,6 +21,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,8 @@ import (
 
 // Write puts what f writes into the file at path, replacing a file that is
 // there. If f or the disk fails, path is as it was and the error says why, of path:
-// its temporary is nobody's affair.
+// its temporary is nobody's affair. But where it is only at the end that the folder cannot be
+// synced, the file is in its place, and a power cut may take it.
 func Write(path string, f func(io.Writer) error) error {
 	file, err := follow(path)
 	if err != nil {
@@ -130,7 +132,8 @@ func WriteBytes(path string, b []byte) error {
 }
 
 // MakeDir makes the folder dir, and those that it lies in, as os.MkdirAll does, and makes
-// the names of those that it made survive a power cut.
+// the names of those that it made survive a power cut. It names a link that is in the way,
+// since what it leads to is not there: of that os.MkdirAll says "file exists".
 func MakeDir(dir string) error {
 	var grew []string // folders that get a new name, the innermost first
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
@@ -140,7 +143,7 @@ func MakeDir(dir string) error {
 		grew = append(grew, filepath.Dir(d))
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return err
+		return cmp.Or(Dangling(dir), err)
 	}
 	for _, d := range grew {
 		if err := SyncDir(d); err != nil {

@@ -137,4 +137,15 @@ func TestMakeDir(t *testing.T) {
 	if err := MakeDir("file/run"); !errors.Is(err, syscall.ENOTDIR) {
 		t.Errorf("a folder in a file: %v", err)
 	}
+	if err := os.Symlink("nowhere", "link"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"link", "link/run", "a/../link/run/x"} {
+		if err := MakeDir(dir); err == nil || err.Error() != "link is a link to nowhere, which is not there" {
+			t.Errorf("%s, where link leads nowhere: %v", dir, err)
+		}
+	}
+	if err := errors.Join(os.Mkdir("nowhere", 0o755), MakeDir("link/run")); err != nil {
+		t.Errorf("through a link: %v", err)
+	}
 }

@@ -17,6 +17,9 @@ func Check(path string) error {
 	dir := filepath.Dir(path)
 	switch st, err := os.Stat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
+		if err := Dangling(dir); err != nil {
+			return fmt.Errorf("%w: make that first", err)
+		}
 		return fmt.Errorf("there is no folder %s: make it first", dir)
 	case err == nil && !st.IsDir():
 		return fmt.Errorf("%s is a file, not a folder", dir)
@@ -60,6 +63,17 @@ func follow(path string) (string, error) {
 	}
 	file, err := filepath.EvalSymlinks(path)
 	return file, cause(err)
+}
+
+// Dangling is an error if path, or what it lies in, is a link to what is not there.
+func Dangling(path string) error {
+	for d := filepath.Clean(path); ; d = filepath.Dir(d) {
+		if _, err := os.Stat(d); err == nil || d == filepath.Dir(d) {
+			return nil
+		} else if to, failed := os.Readlink(d); failed == nil && errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s is a link to %s, which is not there", d, to)
+		}
+	}
 }
 
 // kind is what is no file.

@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,7 +16,14 @@ func TestCheck(t *testing.T) {
 	if err := os.Mkdir(at("folder"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := errors.Join(os.Symlink("nowhere", at("link")), os.Symlink("loop", at("loop"))); err != nil {
+		t.Fatal(err)
+	}
 	for path, want := range map[string]string{
+		at("link"):      "it is a link to nowhere, which is not there: give another name",
+		at("link/file"): at("link") + " is a link to nowhere, which is not there: make that first",
+		at("link/d/e"):  at("link") + " is a link to nowhere, which is not there: make that first",
+		at("loop/file"): "too many levels of symbolic links: give another name",
 		at("new"):       "",
 		at("old"):       "",
 		at("folder"):    "it is a folder: give the name of a file in it",
@@ -29,7 +37,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v, want %q", path, err, want)
 		}
 	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 4 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	if b, err := os.ReadFile(at("old")); err != nil || string(b) != "kept" {

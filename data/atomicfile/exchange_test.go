@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,48 @@ func TestReplacedFolderIsAlwaysThere(t *testing.T) {
 	}
 	if names := list(t, dir); !slices.Equal(names, []string{"a", "b"}) {
 		t.Errorf("left %v, want a and b", names)
+	}
+}
+
+// A folder whose place cannot be synced is taken back, by whatever way it came there: who is
+// told that it failed finds what was there before.
+func TestFolderThatCannotBeSynced(t *testing.T) {
+	boom := errors.New("boom")
+	for name, place := range map[string]func(*Folder) error{"Place": (*Folder).Place, "place": (*Folder).place} {
+		for _, before := range []bool{true, false} {
+			dir := t.TempDir()
+			path, want := filepath.Join(dir, "set"), []string{}
+			if before {
+				want = []string{"set"}
+				if err := errors.Join(os.Mkdir(path, 0o755), os.WriteFile(filepath.Join(path, "old"), nil, 0o644)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f, err := NewFolder(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.sync = func(string) error {
+				if names := list(t, path); !slices.Equal(names, []string{"new"}) {
+					t.Errorf("%s: it holds %v as it is synced, want new", name, names)
+				}
+				return boom
+			}
+			if err := os.WriteFile(filepath.Join(f.Temporary(), "new"), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := place(f); !errors.Is(err, boom) {
+				t.Errorf("%s: %v, want %v", name, err, boom)
+			}
+			if names := list(t, dir); !slices.Equal(names, want) {
+				t.Errorf("%s: left %v, want %v", name, names, want)
+			}
+			if before {
+				if names := list(t, path); !slices.Equal(names, []string{"old"}) {
+					t.Errorf("%s: the folder holds %v, want old", name, names)
+				}
+			}
+		}
 	}
 }
 

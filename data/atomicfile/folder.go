@@ -18,6 +18,7 @@ const oldSuffix = ".old"
 type Folder struct {
 	path, tmp string
 	lock      *os.File
+	sync      func(dir string) error // SyncDir
 }
 
 // NewFolder makes the temporary folder of path, beside it.
@@ -40,7 +41,7 @@ func NewFolder(path string) (*Folder, error) {
 		}
 		locked, err := lock(d)
 		if locked {
-			return &Folder{path: path, tmp: tmp, lock: d}, nil
+			return &Folder{path: path, tmp: tmp, lock: d, sync: SyncDir}, nil
 		}
 		if err := errors.Join(err, ignoreAbsent(os.Remove(tmp)), d.Close()); err != nil { // as in create
 			return nil, err
@@ -53,16 +54,31 @@ func (f *Folder) Temporary() string { return f.tmp }
 
 // Place gives the folder its name. A folder that is there changes places with it, so that
 // at no moment, nor after a kill, there is none, and is removed at the end, as far as it can
-// be: what stays of it is hidden, and swept later. The files must have been synced.
+// be: what stays of it is hidden, and swept later. The files must have been synced. On error
+// what was there is there again, as far as the disk lets it.
 func (f *Folder) Place() error {
-	if unix.Renameat2(unix.AT_FDCWD, f.tmp, unix.AT_FDCWD, f.path, unix.RENAME_EXCHANGE) != nil {
+	if f.exchange() != nil {
 		return f.place() // where nothing is to be replaced, or the file system cannot
 	}
-	if err := errors.Join(f.lock.Close(), SyncDir(filepath.Dir(f.path))); err != nil {
-		return err
+	if err := f.sync(filepath.Dir(f.path)); err != nil {
+		return f.undone(err, f.exchange)
 	}
 	_ = RemoveAll(f.tmp)
-	return nil
+	return f.lock.Close()
+}
+
+// exchange has the folder and the one that is there change places.
+func (f *Folder) exchange() error {
+	return unix.Renameat2(unix.AT_FDCWD, f.tmp, unix.AT_FDCWD, f.path, unix.RENAME_EXCHANGE)
+}
+
+// undone is err once the folder is taken back from its place by undo, and removed: who is told
+// that it failed is not left with it. Where undo fails, too, both are left as they are.
+func (f *Folder) undone(err error, undo func() error) error {
+	if failed := undo(); failed != nil {
+		return errors.Join(err, failed, f.lock.Close())
+	}
+	return errors.Join(err, f.Discard())
 }
 
 // place gives the folder its name by renames. A folder that is there is moved out of the
@@ -80,11 +96,19 @@ func (f *Folder) place() error {
 		}
 		return errors.Join(err, f.Discard())
 	}
-	err = errors.Join(f.lock.Close(), SyncDir(filepath.Dir(f.path)))
-	if replaced && err == nil {
+	if err := f.sync(filepath.Dir(f.path)); err != nil {
+		return f.undone(err, func() error {
+			err := os.Rename(f.path, f.tmp)
+			if err == nil && replaced {
+				err = os.Rename(old, f.path)
+			}
+			return err
+		})
+	}
+	if replaced {
 		_ = RemoveAll(old)
 	}
-	return err
+	return f.lock.Close()
 }
 
 // RemoveAll is os.RemoveAll of a folder in one that may not be listed, which os.RemoveAll opens.

@@ -121,8 +121,8 @@ func parse(fs *pflag.FlagSet, text string, args []string, stdout io.Writer) (boo
 	if errors.Is(err, cliflag.ErrHelp) {
 		return true, nil
 	}
-	if err != nil {
+	if _, usage := errors.AsType[*cliflag.UsageError](err); usage {
 		return false, cliflag.Usage("%s: %w", fs.Name(), err)
 	}
-	return false, nil
+	return false, err // help was asked for, and cannot be written
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -12,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ebtrain/data/dataset"
@@ -169,6 +171,21 @@ func TestHelpTeaches(t *testing.T) {
 }
 
 // Every kind of bad input: one sentence, the right exit code, nothing left.
+// Help that cannot be written is no mistake on the command line.
+func TestHelpToFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err) // every Linux has it
+	}
+	defer func() { _ = full.Close() }() // nothing is in it
+	for _, args := range [][]string{{"--help"}, {"--version"}, {"verify", "--help"}, {"info", "--help"}, {"folder", "--help"}, {"text", "--version"}} {
+		err := run(t.Context(), args, full, io.Discard)
+		if _, usage := errors.AsType[*cliflag.UsageError](err); usage || !errors.Is(err, syscall.ENOSPC) {
+			t.Errorf("mkshards %q: %v", args, err)
+		}
+	}
+}
+
 func TestBadInput(t *testing.T) {
 	src := t.TempDir()
 	folder := filepath.Join(src, "folder")
@@ -178,7 +195,8 @@ func TestBadInput(t *testing.T) {
 	put(t, filepath.Join(good, "a.png"), picture(t, 16))
 	put(t, filepath.Join(good, "b.png"), picture(t, 12))
 	link := filepath.Join(src, "link")
-	if err := os.Symlink("good", link); err != nil {
+	nowhere := filepath.Join(src, "nowhere")
+	if err := errors.Join(os.Symlink("good", link), os.Symlink("none", nowhere)); err != nil {
 		t.Fatal(err)
 	}
 	text := filepath.Join(src, "text")
@@ -305,6 +323,7 @@ func TestBadInput(t *testing.T) {
 		{"out is a file", "folder --size 8 --src " + good + " --out " + file, 1, file + ": exists and is not a directory"},
 		{"out below a file", "folder --size 8 --src " + good + " --out " + file + "/x", 1, file + "/x: what it would lie in is a file, not a directory; choose another place"},
 		{"out is a link", "folder --size 8 --force --src " + good + " --out " + link, 1, link + ": a link, which no data set replaces: give the place that it leads to"},
+		{"out below a link to nowhere", "folder --size 8 --src " + good + " --out " + nowhere + "/x", 1, nowhere + " is a link to none, which is not there"},
 		{"out holds other things", "folder --size 8 --force --src " + good + " --out " + taken, 1, "never replaced"},
 		{"info of nothing", "info " + src + "x", 1, "no such data set"},
 		{"info of a folder", "info " + good, 1, "not a whole data set"},

@@ -37,6 +37,9 @@ func cause(err error) error {
 // makeParents makes dir and what lies above it, so that their names survive a power cut,
 // and lists what it made, outermost first.
 func makeParents(dir string) ([]string, error) {
+	if err := atomicfile.Dangling(dir); err != nil {
+		return nil, err
+	}
 	var missing []string
 	for d := dir; ; d = filepath.Dir(d) {
 		if _, err := os.Stat(d); err == nil || !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"syscall"
 
 	"ebtrain/launch/cliflag"
 	"ebtrain/launch/launcher"
@@ -24,12 +25,24 @@ func main() {
 	})
 }
 
+// helped waits until help is written, which is queued, and says if it cannot be. Who reads no
+// more of it has read enough.
+func helped(stdout *outlet.Writer) error {
+	if err := stdout.Flush(); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return err
+	}
+	return cliflag.ErrHelp
+}
+
 // run does what args say and returns nil, a launcher.Exit, or what went wrong.
 func run(ctx context.Context, args []string, stdout, stderr *outlet.Writer) error {
 	o, err := parse(args, os.Environ(), stdout)
 	if _, mistake := errors.AsType[*cliflag.UsageError](err); mistake {
 		err = cliflag.Show("ddplaunch", err, stderr) // others may be long in coming
 		launcher.Absent(ctx, o, os.Environ(), err)
+	}
+	if errors.Is(err, cliflag.ErrHelp) {
+		return helped(stdout)
 	}
 	if err != nil {
 		return err

@@ -251,6 +251,32 @@ func TestSaidBefore(t *testing.T) {
 	want(t, out, "[0] warning\n", "[1] warning\n")
 }
 
+// Help that cannot be written is said to be lost, though it is queued like all output.
+func TestHelpToFullDisk(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flag := range []string{"--help", "--version"} {
+		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err) // every Linux has it
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		var says strings.Builder
+		cmd := exec.CommandContext(ctx, self, flag)
+		cmd.Env = append(env.Without(os.Environ()), roleVar+"=launcher")
+		cmd.Stdout, cmd.Stderr = full, &says
+		_ = cmd.Run() // its exit status is looked at
+		if code := cmd.ProcessState.ExitCode(); code != 1 || says.String() != "ddplaunch: write /dev/stdout: no space left on device\n" {
+			t.Errorf("%s: exit code %d, want 1; it said\n%s", flag, code, &says)
+		}
+		_ = full.Close() // nothing is in it
+	}
+}
+
 // Output that cannot be written ends the job, cleanly, and not as one that is to be tried
 // again: the exit status and a sentence say why.
 func TestFullDisk(t *testing.T) {

@@ -23,6 +23,10 @@ func TestUsage(t *testing.T) {
 	if err := os.WriteFile(short, []byte("short\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	nowhere := t.TempDir() + "/nowhere"
+	if err := os.Symlink("none", nowhere); err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct{ args, want string }{
 		{"", "no program to start"},
 		{"-nproc 2", "no program to start"},
@@ -81,6 +85,7 @@ func TestUsage(t *testing.T) {
 		{"-r 9 --log-dir d true", "--redirects \"9\""},
 		{"-t 0:x --log-dir d true", "--tee \"x\""},
 		{"--log-dir " + file + " true", "--log-dir " + file + ": that is a file, want a folder: give another"},
+		{"--log-dir " + nowhere + "/a true", "--log-dir " + nowhere + "/a: " + nowhere + " is a link to what is not there: give another"},
 		{"--log-dir " + file + "/a/b true", "--log-dir " + file + "/a/b: " + file + " is a file, want a folder: give another"},
 		{"--log-dir /proc/a true", "--log-dir /proc/a: the folder cannot be made: no such file or directory: give another"},
 		{"-nproc 2 --local-ranks-filter 2 true", "want local ranks from 0 to 1"},

@@ -155,6 +155,8 @@ func makeFolder(path string) error {
 	switch {
 	case !ok:
 		return err
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("%s is a link to what is not there", at.Path)
 	case !errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("the folder cannot be made: %w", at.Err)
 	case filepath.Clean(at.Path) == filepath.Clean(path):

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -30,7 +29,7 @@ func (o *options) place() error {
 		if o.out != "" && filepath.Dir(file) == filepath.Clean(o.out) {
 			flag, shown = "out", o.out
 		}
-		switch err := os.MkdirAll(filepath.Dir(file), 0o777); {
+		switch err := atomicfile.MakeDir(filepath.Dir(file)); {
 		case errors.Is(err, syscall.ENOTDIR):
 			return fmt.Errorf("--%s %s: %s, or what it lies in, is a file: want a folder", flag, shown, filepath.Dir(file))
 		case err != nil:

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"ebtrain/data/atomicfile"
 	"ebtrain/data/dataset"
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/experiment/cell"
@@ -188,7 +189,7 @@ func (w *work) makeData(ctx context.Context) error {
 		return err
 	}
 	folder := filepath.Dir(w.data)
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := atomicfile.MakeDir(folder); err != nil {
 		return fmt.Errorf("--out: %w", err)
 	}
 	err := w.app.mkshards(ctx, w.o, *w.e.Data, w.tools.mkshards, w.data)

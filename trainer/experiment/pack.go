@@ -48,8 +48,8 @@ func (a app) pack(args []string) error {
 		}
 		chosen = append(chosen, e)
 	}
-	if err := os.MkdirAll(to, 0o777); err != nil {
-		return err
+	if err := atomicfile.MakeDir(to); err != nil {
+		return fmt.Errorf("--to: %w", err)
 	}
 	for _, e := range chosen {
 		if err := a.packOne(out, to, e); err != nil {

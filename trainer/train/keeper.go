@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"ebtrain/data/atomicfile"
 	"ebtrain/ddp/exec"
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/run/loop"
@@ -107,7 +108,7 @@ func apart(ctx context.Context, path string, w *world.World) (own bool, forget f
 	}
 	// A network file system may remember that there was no such directory, until
 	// it is made.
-	if err := os.MkdirAll(path, 0o777); err != nil {
+	if err := atomicfile.MakeDir(path); err != nil {
 		return false, forget, fmt.Errorf("--out: %w", err)
 	}
 	_, err = os.Stat(markFile(path, marks[0]))

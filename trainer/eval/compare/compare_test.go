@@ -11,6 +11,7 @@ import (
 
 	"ebtrain/collective/host"
 	"ebtrain/ddp/exec/cpu"
+	"ebtrain/ddp/exec/ref"
 	"ebtrain/ddp/philox"
 	"ebtrain/trainer/eval/control"
 	"ebtrain/trainer/eval/feature"
@@ -49,7 +50,10 @@ func judge(t *testing.T, c Config, reference Set) *Judge {
 	if c.Size == (feature.Size{}) {
 		c.Size = size
 	}
-	c.Backend, c.Seed, c.Batch, c.Threads = backend, 1, 50, 2
+	if c.Backend == nil {
+		c.Backend = backend
+	}
+	c.Seed, c.Batch, c.Threads = 1, 50, 2
 	j, err := New(t.Context(), c, reference)
 	if err != nil {
 		t.Fatal(err)
@@ -129,6 +133,27 @@ func TestControlsAreWorse(t *testing.T) {
 	copies := of("copies", half)
 	if copies["neighbour"] > 1e-3 || !Higher.Beats(floor["neighbour"], copies["neighbour"]) || copies["precision"] != 1 || copies["recall"] != 1 {
 		t.Errorf("copies: %v", copies)
+	}
+}
+
+// Features that a device has kept which rounds otherwise change nothing: pictures of the
+// training data are still no way from themselves.
+func TestKeptByAnotherDevice(t *testing.T) {
+	reference := Set{Name: "reference", X: blobs(110, 0).X, Key: "r"}
+	copies := Set{Name: "copies", X: reference.X[:70*size.Len()]}
+	c := Config{Measures: []string{KID, PRDC}}
+	want, _, err := judge(t, c, reference).Of(t.Context(), copies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Cache = feature.Cache{Dir: t.TempDir(), Say: func(err error) { t.Error(err) }}
+	other := c
+	other.Backend = ref.New()
+	judge(t, other, reference)
+	for range 2 { // the second from what this device has kept
+		if got, _, err := judge(t, c, reference).Of(t.Context(), copies); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v, %v; want %v", got, err, want)
+		}
 	}
 }
 

@@ -220,7 +220,14 @@ func (j *Judge) features(ctx context.Context, s *space, set Set) (quality.Matrix
 	if set.Key == "" {
 		return compute()
 	}
-	return j.c.Cache.Features(ctx, j.c.Comm, j.count(set), s.Net, set.Key, compute)
+	digits := ""
+	if j.c.Cache.Dir != "" {
+		var err error
+		if digits, err = s.Digits(ctx); err != nil {
+			return quality.Matrix{}, err
+		}
+	}
+	return j.c.Cache.Features(ctx, j.c.Comm, j.count(set), s.Net, set.Key, digits, compute)
 }
 
 // standardise finds mean and standard deviation of each feature of the reference.

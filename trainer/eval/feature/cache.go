@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"syscall"
 
@@ -21,7 +20,7 @@ import (
 )
 
 // Cache keeps features of data in files, each named for the digest of the data, of
-// which of them, and of the network. Files are whole or absent; one that is damaged
+// which of them, of the network, and of how the device rounds (Extractor.Digits). Files are whole or absent; one that is damaged
 // is made again.
 type Cache struct {
 	Dir string      // "" keeps nothing
@@ -41,12 +40,12 @@ const (
 	cachedSum    = "sha256" // of the tensor's bytes, which the format has no checksum for
 )
 
-// Features are those of n pictures, which data names, that were kept, or what
-// compute gives. Of several ranks all must have kept them, else all compute, which
+// Features are those of n pictures, which data names, that were kept by a device of the same
+// digits, or what compute gives. Of several ranks all must have kept them, else all compute, which
 // they do together, and those keep them that had none: other hosts have other disks, or are
 // to keep nothing. Where one cannot, it says so, and nothing is lost.
-func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Net, data string, compute func() (quality.Matrix, error)) (quality.Matrix, error) {
-	key := digest(edition, data, n, net.Digest)
+func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Net, data, digits string, compute func() (quality.Matrix, error)) (quality.Matrix, error) {
+	key := digest(edition, data, n, net.Digest, digits)
 	file := filepath.Join(c.Dir, key+".safetensors")
 	m, err := c.read(file, key, n)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
@@ -76,7 +75,7 @@ func (c Cache) read(file, key string, n int) (quality.Matrix, error) {
 
 // keep writes features into a file.
 func (c Cache) keep(file, key string, m quality.Matrix) error {
-	if err := os.MkdirAll(c.Dir, 0o777); err != nil {
+	if err := atomicfile.MakeDir(c.Dir); err != nil {
 		return err
 	}
 	t := safetensors.Float64s(cachedTensor, []int64{int64(m.N), int64(m.D)}, m.X)

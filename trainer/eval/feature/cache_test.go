@@ -18,7 +18,7 @@ func TestEveryFlippedByteOfKeptFeatures(t *testing.T) {
 	computed := 0
 	ask := func() []float64 {
 		t.Helper()
-		m, err := c.Features(t.Context(), nil, 3, Random(1, Size{1, 8, 8}), "a", func() (quality.Matrix, error) {
+		m, err := c.Features(t.Context(), nil, 3, Random(1, Size{1, 8, 8}), "a", "", func() (quality.Matrix, error) {
 			computed++
 			return quality.Matrix{N: 3, D: 2, X: slices.Clone(want)}, nil
 		})

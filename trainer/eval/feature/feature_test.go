@@ -306,7 +306,7 @@ func TestCache(t *testing.T) {
 	computed := 0
 	ask := func(n int, data string, number int) []float64 {
 		t.Helper()
-		m, err := c.Features(t.Context(), nil, n, Random(number, Size{1, 8, 8}), data, func() (quality.Matrix, error) {
+		m, err := c.Features(t.Context(), nil, n, Random(number, Size{1, 8, 8}), data, "", func() (quality.Matrix, error) {
 			computed++
 			m := quality.NewMatrix(n, 2)
 			for i := range m.X {
@@ -390,6 +390,14 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s: computed %d times, said %q, got %v", name, computed, said, again)
 		}
 	}
+	// Nor is what a device of other digits computed.
+	computed = 0
+	if _, err := c.Features(t.Context(), nil, 3, Random(1, Size{1, 8, 8}), "a", "others", func() (quality.Matrix, error) {
+		computed++
+		return quality.Matrix{N: 3, D: 1, X: []float64{1, 2, 3}}, nil
+	}); err != nil || computed != 1 {
+		t.Errorf("of other digits: computed %d times, %v", computed, err)
+	}
 	// Where nothing can be kept, nothing is lost.
 	c.Dir, said = "/proc/no/folder", nil
 	if again := ask(3, "a", 1); !slices.Equal(again, first) || len(said) != 1 || !strings.Contains(said[0], "not kept for the next time: mkdir /proc/no") {
@@ -411,7 +419,7 @@ func TestCacheOfOtherHosts(t *testing.T) {
 		for r, comm := range comms {
 			wg.Go(func() {
 				c := Cache{Dir: dirs[r], Say: func(err error) { t.Log(r, err) }}
-				m, err := c.Features(t.Context(), comm, 3, Random(1, Size{1, 8, 8}), "a", func() (quality.Matrix, error) {
+				m, err := c.Features(t.Context(), comm, 3, Random(1, Size{1, 8, 8}), "a", "", func() (quality.Matrix, error) {
 					n.Add(1)
 					return quality.Matrix{N: 3, D: 1, X: []float64{1, 2, 3}}, nil
 				})

@@ -19,6 +19,31 @@ func (n Net) variables(t *testing.T) []nn.Variable {
 	return c.Variables()
 }
 
+// Digits are a device's, whatever it computed before, and other devices have others.
+func TestDigits(t *testing.T) {
+	net := Random(2, Size{3, 16, 12})
+	seen := map[string]string{}
+	for name, b := range backends(t) {
+		for _, before := range []int{0, 2} {
+			e, err := NewExtractor(b, net, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := e.Of(t.Context(), nil, pictures(before, net.Size, 1)); err != nil {
+				t.Fatal(err)
+			}
+			digits, err := e.Digits(t.Context())
+			if by, ok := seen[digits]; err != nil || ok != (before > 0) || ok && by != name {
+				t.Errorf("%s, after %d pictures: %s, %v; so far %v", name, before, digits, err, seen)
+			}
+			seen[digits] = name
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // TestEdition: features are what they were, or edition is another.
 func TestEdition(t *testing.T) {
 	net := Random(2, Size{3, 16, 12})

@@ -7,13 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"ebtrain/data/atomicfile"
 )
 
 // Lock makes the folder of an experiment and takes its lock, until Close or the
 // end of the process.
 func Lock(root, experiment string) (io.Closer, error) {
 	dir := filepath.Join(root, experiment)
-	if err := os.MkdirAll(dir, 0o777); err != nil {
+	if err := atomicfile.MakeDir(dir); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(dir, ".lock"), os.O_RDWR|os.O_CREATE, 0o666)

@@ -2,7 +2,6 @@ package results
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 // begun, and are only counted.
 func Write(path string, sheets []*Sheet, others int) error {
 	folder := strings.TrimSuffix(path, filepath.Ext(path))
-	if err := os.MkdirAll(folder, 0o777); err != nil {
+	if err := atomicfile.MakeDir(folder); err != nil {
 		return fmt.Errorf("the folder of the plots: %w", err)
 	}
 	p := &page{}

@@ -42,7 +42,7 @@ func Create(path string, c Config, settings any) (*Dir, error) {
 	if err := checkFree(path); err != nil {
 		return nil, err
 	}
-	err = os.MkdirAll(path, 0o777)
+	err = atomicfile.MakeDir(path)
 	if err == nil {
 		err = atomicfile.SyncPath(path) // all of it: a launcher may have made it, for its logs
 	}

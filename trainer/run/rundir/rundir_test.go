@@ -129,6 +129,7 @@ func TestCreateRefuses(t *testing.T) {
 			return errors.Join(err, d.Close())
 		}, []string{"holds another run of 2026-01-02 03:04:05", "--resume", "another --out"}},
 		{"a damaged run", func(p string) error { return os.WriteFile(filepath.Join(p, "config.json"), nil, 0o644) }, []string{"holds another run:", "--resume"}},
+		{"a link to nowhere", func(p string) error { return errors.Join(os.Remove(p), os.Symlink("nowhere", p)) }, []string{"is a link to nowhere, which is not there", "another --out"}},
 		{"other files", func(p string) error { return os.WriteFile(filepath.Join(p, "thesis.tex"), nil, 0o644) }, []string{"not empty", "thesis.tex", "another --out"}},
 		{"a file", func(p string) error { return errors.Join(os.Remove(p), os.WriteFile(p, nil, 0o644)) }, []string{"is a file"}},
 	}
