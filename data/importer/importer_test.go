@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
@@ -147,6 +148,22 @@ func TestOfficialSplit(t *testing.T) {
 	}
 	if _, err := officialSplit("000000.jpg"); err == nil {
 		t.Error("picture 0 has a split")
+	}
+}
+
+// A partition has a name and its split, 0 to 2, on each line.
+func TestPartition(t *testing.T) {
+	list, err := parsePartition(strings.NewReader("1.jpg 0\r\n\n2.jpg  1\n3.jpg 2"))
+	if err != nil || !maps.Equal(list, map[string]int{"1.jpg": 0, "2.jpg": 1, "3.jpg": 2}) {
+		t.Errorf("%v, %v", list, err)
+	}
+	for text, want := range map[string]string{
+		"1.jpg 3": "line 1: \"1.jpg 3\", expected a file name and 0, 1 or 2", "\n1.jpg /": "line 2: \"1.jpg /\", expected", "1.jpg 10": "line 1: \"1.jpg 10\", expected",
+		"1.jpg": "line 1: \"1.jpg\", expected", "1.jpg 0 1": "line 1: \"1.jpg 0 1\", expected", "1.jpg 0\n1.jpg 0": "line 2: 1.jpg is listed twice",
+	} {
+		if _, err := parsePartition(strings.NewReader(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
 	}
 }
 
@@ -294,7 +311,11 @@ func TestColoursAreExact(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range []image.Image{deep, half, deep.SubImage(image.Rect(3, 4, 20, 25)), half.SubImage(image.Rect(3, 4, 20, 25))} {
+	few := image.NewPaletted(image.Rect(0, 0, 5, 4), color.Palette{color.NRGBA{200, 100, 50, 0}, color.NRGBA{1, 2, 3, 128}})
+	for i := range few.Pix {
+		few.Pix[i] = byte(r.Uint32() & 1)
+	}
+	for _, m := range []image.Image{deep, half, few, deep.SubImage(image.Rect(3, 4, 20, 25)), half.SubImage(image.Rect(3, 4, 20, 25))} {
 		b := m.Bounds()
 		got := opaque(m, b, 0)
 		for y := range b.Dy() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,15 +33,42 @@ func seq(n int) []byte {
 }
 
 func TestMNIST(t *testing.T) {
-	s, err := MNIST(t.Context(), mnistDir(t, 7), Geometry{})
+	s, err := MNIST(t.Context(), mnistDir(t, 10), Geometry{})
 	dir, x := imported(t, s, err, Options{})
 	schema, b := load(t, dir, "test")
-	if schema.C != 1 || schema.H != 5 || schema.W != 4 || len(schema.Classes) != 10 || x.Splits["train"].Samples != 7 {
+	if schema.C != 1 || schema.H != 5 || schema.W != 4 || len(schema.Classes) != 10 || x.Splits["train"].Samples != 10 {
 		t.Errorf("schema %v, %d samples", schema, x.Splits["train"].Samples)
 	}
 	for i, l := range b.Labels {
 		if l != int64(i) || !bytes.Equal(b.Values[20*i:20*i+20], bytes.Repeat([]byte{byte(i)}, 20)) {
 			t.Errorf("sample %d: label %d, pixels %v", i, l, b.Values[20*i:20*i+20])
+		}
+	}
+}
+
+// Pictures of all splits are of one size, and none are without their labels.
+func TestMNISTFiles(t *testing.T) {
+	for _, c := range []struct {
+		change func(dir string) error
+		want   string
+	}{
+		{func(dir string) error { return os.Remove(filepath.Join(dir, "t10k-images-idx3-ubyte.gz")) }, ": has only one of t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz, expected both"},
+		{func(dir string) error { return os.Remove(filepath.Join(dir, "t10k-labels-idx1-ubyte")) }, ": has only one of t10k-images-idx3-ubyte.gz and t10k-labels-idx1-ubyte.gz, expected both"},
+		{func(dir string) error {
+			put(t, filepath.Join(dir, "t10k-images-idx3-ubyte.gz"), gz(t, idxFile(idxPictures, 7, 6, 4)))
+			return nil
+		}, "pictures of 6×4, those before have 5×4"},
+		{func(dir string) error {
+			put(t, filepath.Join(dir, "t10k-images-idx3-ubyte.gz"), gz(t, idxFile(idxPictures, 7, 5, 3)))
+			return nil
+		}, "pictures of 5×3, those before have 5×4"},
+	} {
+		dir := mnistDir(t, 7)
+		if err := c.change(dir); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := MNIST(t.Context(), dir, Geometry{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
 }

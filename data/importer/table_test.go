@@ -279,6 +279,7 @@ func TestTableBad(t *testing.T) {
 		{"no such column", "a.csv", "a,b\n1,2\n", TableOptions{Label: "c"}, ": --label-column c: no such column; there are a, b (2), numbered from 0"},
 		{"no such number", "a.csv", "a,b\n1,2\n", TableOptions{Label: "2"}, ": --label-column 2: no such column; there are a, b (2), numbered from 0"},
 		{"left out", "a.csv", "a,b\n1,2\n", TableOptions{Columns: []string{"a"}, LeaveOut: []string{"a"}}, ": --columns a: that column is named twice, or is left out or one of the classes"},
+		{"values of classes", "a.csv", "a,b\n1,2\n", TableOptions{Columns: []string{"a", "b"}, Label: "b"}, ": --columns b: that column is named twice, or is left out or one of the classes"},
 		{"twice", "a.csv", "a,b\n1,2\n", TableOptions{Columns: []string{"a", "0"}}, ": --columns 0: that column is named twice"},
 		{"none left", "a.csv", "a,b\n1,2\n", TableOptions{LeaveOut: []string{"a"}, Label: "b"}, ": no column is left for values, of a, b (2)"},
 		{"few rows", "a.csv", "1,2\n3,4\n", TableOptions{TestPercent: 10}, "--test-percent 10 of the rows, 2 in all, are none for the split test"},
@@ -311,11 +312,32 @@ func TestTableOptions(t *testing.T) {
 		"no file given": {},
 		`--header "maybe", expected auto, yes or no`:             {Files: []string{"a"}, Header: "maybe"},
 		`--delimiter '.', expected a character`:                  {Files: []string{"a"}, Header: HeaderNo, Delimiter: '.'},
+		`--delimiter '5', expected a character`:                  {Files: []string{"a"}, Header: HeaderNo, Delimiter: '5'},
+		`--delimiter 'x', expected a character`:                  {Files: []string{"a"}, Header: HeaderNo, Delimiter: 'x'},
+		"--delimiter '\ufffd', expected a character":             {Files: []string{"a"}, Header: HeaderNo, Delimiter: '\ufffd'},
 		"--val-percent 60 and --test-percent 40, expected 0 or ": {Files: []string{"a"}, Header: HeaderYes, ValPercent: 60, TestPercent: 40},
+		"--val-percent -1 and --test-percent 9, expected 0 or ":  {Files: []string{"a"}, Header: HeaderYes, ValPercent: -1, TestPercent: 9},
+		"--val-percent 9 and --test-percent -1, expected 0 or ":  {Files: []string{"a"}, Header: HeaderYes, ValPercent: 9, TestPercent: -1},
+		"--val-percent 50 and --test-percent 41, expected 0 or ": {Files: []string{"a"}, Header: HeaderYes, ValPercent: 50, TestPercent: 41},
 		"--columns and --leave-out are of no use to --like":      {Files: []string{"a"}, Header: HeaderYes, Columns: []string{"a"}, Like: &data.Schema{}},
 	} {
 		if _, err := Table(t.Context(), o); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	if err := (TableOptions{Files: []string{"a"}, Header: HeaderNo, Delimiter: ';', ValPercent: 50, TestPercent: 40}).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Of columns with spaces between them all are there, whether lines end with one or not.
+func TestTableOfSpaces(t *testing.T) {
+	for _, body := range []string{"1 2\n3 4\n", "1 2 \n3 4 \n", " 1  2\n3 4 \n"} {
+		path := put(t, filepath.Join(t.TempDir(), "a.txt"), []byte(body))
+		s, err := Table(t.Context(), TableOptions{Files: []string{path}, Header: HeaderNo, Delimiter: ' '})
+		dir, _ := imported(t, s, err, Options{})
+		if _, b := load(t, dir, "train"); !slices.Equal(numbersOf(b), []float32{1, 2, 3, 4}) {
+			t.Errorf("%q: %v", body, numbersOf(b))
 		}
 	}
 }

@@ -173,6 +173,8 @@ func TestBadLines(t *testing.T) {
 		{"long", good + strings.Repeat("a ", 10_000) + "\na b\n", "line 3: 10000 words, expected at most 200 (--max-length)"},
 		{"endless", good + strings.Repeat("a ", 1<<20) + "\na b\n", "line 3: over the limit of 1048576 bytes"},
 		{"not UTF-8", good + "a \xff b\na b\n", "line 3: byte 0xff at offset 2 of the line is not UTF-8"},
+		{"a word too many", good + strings.Repeat("a ", 201) + "\n", "line 3: 201 words, expected at most 200 (--max-length)"},
+		{"a byte too many", good + "a" + strings.Repeat(" ", maxLineBytes) + "\n", "line 3: over the limit of 1048576 bytes"},
 		{"reserved", good + "a </s> b\n", "line 3: the word </s> stands for something else"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -187,6 +189,43 @@ func TestBadLines(t *testing.T) {
 				t.Errorf("left out: %v, %q, %v", x, got, err)
 			}
 		})
+	}
+}
+
+// What is just within the limits is a sentence, and a character that stands for one that could
+// not be read is one as it is.
+func TestGoodLines(t *testing.T) {
+	for name, line := range map[string]string{
+		"as long as may be":  strings.Repeat("a ", 200),
+		"as large as may be": "a" + strings.Repeat(" ", maxLineBytes-1),
+		"replacement":        "a \ufffd",
+	} {
+		_, got, err := importedText(t, TextFiles{Src: []string{textFile(t, "a b\na b\n"+line+"\n")}}, Words{MinCount: 1, MaxLength: 200}, Options{})
+		if want := strings.TrimSpace(line); err != nil || len(got["train"]) != 3 || got["train"][2] != want {
+			t.Errorf("%s: %.40q, %v", name, got["train"], err)
+		}
+	}
+}
+
+// Words stand in the order of how often they are seen, then of the alphabet; the one that stands
+// for unknown ones has its place already.
+func TestVocabulary(t *testing.T) {
+	counts := map[string]int{"c": 5, "a": 3, "d": 4, "b": 3, "<unk>": 9, "e": 1, "f": 2}
+	got, err := Words{MinCount: 2}.vocabulary(counts)
+	if want := append(data.ReservedWords(), "c", "d", "a", "b", "f"); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+	got, err = Words{MinCount: 1, Most: 2}.vocabulary(counts)
+	if want := append(data.ReservedWords(), "c", "d"); err != nil || !slices.Equal(got, want) {
+		t.Errorf("of two: %q, %v, want %q", got, err, want)
+	}
+}
+
+func TestTextValidate(t *testing.T) {
+	for n, want := range map[int]bool{0: false, 1: true, data.MaxBuckets: true, data.MaxBuckets + 1: false} {
+		if err := (TextFiles{Buckets: n}).Validate(); (err == nil) != want {
+			t.Errorf("%d buckets: %v", n, err)
+		}
 	}
 }
 

@@ -240,7 +240,7 @@ func TestShortage(t *testing.T) {
 	}
 	var s shortage
 	s.late(time.Second, time.Unix(0, 0))
-	s.late(0, time.Unix(1000, 0))
+	s.late(0, time.Unix(0, 0).Add(2*strainMemory))
 	if got := s.rounds(); got != 1 {
 		t.Errorf("long after: %d rounds", got)
 	}

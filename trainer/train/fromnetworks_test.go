@@ -127,3 +127,22 @@ func TestFromNetworksBeforeTheFirstCheckpoint(t *testing.T) {
 		t.Error("a run that begins again has other weights than one that was not ended")
 	}
 }
+
+// A network of the other run that has more than the new one's of that name is another network.
+func TestFromLargerNetwork(t *testing.T) {
+	o := options{from: "runs/a"}
+	of := func(names ...string) (out []nn.Variable) {
+		for _, n := range names {
+			out = append(out, nn.Variable{Name: n})
+		}
+		return out
+	}
+	mine := of("generator.1.weight", "energy.1.weight")
+	if err := o.checkNoMore(mine, of("generator.1.weight")); err != nil {
+		t.Error(err)
+	}
+	want := "the model of runs/a has generator.2.weight, which the new one has not: give a run whose network generator is the same"
+	if err := o.checkNoMore(mine, of("generator.1.weight", "generator.2.weight")); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}

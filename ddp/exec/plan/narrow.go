@@ -17,9 +17,7 @@ func (p *Plan) narrow() {
 		n.widen(a.src)
 	}
 	for v := range p.Values {
-		// a part that is read in place begins at a whole line, and has to in half of its place; on
-		// rank 0 any does, but ranks decide alike
-		if part := p.Values[v].Bytes(); part < p.Values[p.Values[v].Root].Bytes() && part%(2*Align) != 0 {
+		if p.halvesLines(v) {
 			n.widen(v)
 		}
 	}
@@ -44,6 +42,14 @@ func (p *Plan) narrow() {
 	p.narrowGradients()
 }
 
+// halvesLines says whether v is a part of an array that is read where it lies, and that would not
+// begin at a whole line, as it has to, in half of its place; on rank 0 any does, but ranks decide
+// alike.
+func (p *Plan) halvesLines(v int) bool {
+	part := p.Values[v].Bytes()
+	return part < p.Values[p.Values[v].Root].Bytes() && part%(2*Align) != 0
+}
+
 // narrowGradients leaves gradients of weights in bfloat16, where images in it make them and
 // fused steps alone read them: devices round what they have added up in float32, and what
 // widens it then is its reader. What travels is float32.
@@ -51,6 +57,11 @@ func (p *Plan) narrowGradients() {
 	wide := map[int]bool{} // roots that are more than such gradients
 	for _, a := range p.assigns {
 		wide[p.Values[a.src].Root] = true
+	}
+	for v := range p.Values {
+		if p.halvesLines(v) {
+			wide[p.Values[v].Root] = true
+		}
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"ebtrain/ddp/exec"
@@ -237,6 +238,15 @@ func TestBF16ImagesStayWide(t *testing.T) {
 			w := b.Var("w", f(4, 4, 3, 3))
 			b.Assign(b.Var("v", f(4, 4, 3, 3)), b.Grad(b.Sum(b.Square(b.Conv2D(x, w, same3))), w)[0])
 		}},
+		{"a gradient in a product", KindConv2DGradW, func(b *graph.Builder, x graph.ID) {
+			w := b.Var("w", f(4, 4, 3, 3))
+			g := b.Grad(b.Sum(b.Square(b.Conv2D(x, w, same3))), w)[0]
+			b.Output("y", b.MatMul(b.Var("v", f(2, 4)), b.Reshape(g, graph.D(4, 36)), false, false))
+		}},
+		{"weights that are a part of a variable", KindSlice, func(b *graph.Builder, x graph.ID) {
+			w := b.Slice(b.Var("w", f(4, 8, 3, 3)), 1, 2, 6, 1)
+			b.Output("y", b.Sum(b.Square(b.Conv2D(x, w, same3))))
+		}},
 		{"a gradient of an image and a pixel", KindConv2DGradW, func(b *graph.Builder, x graph.ID) {
 			w := b.Var("w", f(4, 4, 6, 6))
 			g := b.Grad(b.Sum(b.Square(b.Conv2D(x, w, graph.NewConv(6, 1, 0)))), w)[0]
@@ -273,6 +283,108 @@ func TestBF16ImagesStayWide(t *testing.T) {
 		}
 		if seen == 0 || images == 0 {
 			t.Errorf("%s: %d arrays of its steps, %d of bfloat16s, want some of both, in\n%s", tt.name, seen, images, dump(t, p))
+		}
+		rounding(t, p, 1, nil) // the machine refuses a step whose types do not fit
+	}
+}
+
+// A gradient of weights that fused steps alone read is narrow, also where it is read as a vector,
+// and is its images' gradient, rounded.
+func TestBF16Gradients(t *testing.T) {
+	var b graph.Builder
+	f := func(dims ...int) graph.Type { return graph.T(graph.F32, dims...) }
+	w := b.Var("w", f(4, 4, 3, 3))
+	y := b.Relu(b.Conv2D(b.Input("x", f(2, 4, 6, 6)), b.Var("first", f(4, 4, 3, 3)), same3))
+	g := b.Grad(b.Sum(b.Square(b.Conv2D(y, w, same3))), w)[0]
+	b.Output("gradient", b.Neg(g))
+	b.Output("vector", b.Neg(b.Reshape(g, graph.D(144))))
+	built, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(built, Options{Name: "gradients", BF16Images: true})
+	p.Allocate()
+	text := string(dump(t, p))
+	mustCount(t, text, map[string]int{" bf16[4,4,3,3]) = conv2d_grad_w": 1})
+	all := rounding(t, p, 1, nil)
+	if !bytes.Equal(all[0].Bytes(), all[1].Bytes()) {
+		t.Errorf("the gradient differs from its vector in\n%s", text)
+	}
+}
+
+// Of a gradient, too, a part that is read where it lies begins at a whole line, on any rank.
+func TestBF16GradientsOfParts(t *testing.T) {
+	for n, narrow := range map[int]int{8: 0, 16: 1} { // parts of 576 and of 1152 bytes
+		var b graph.Builder
+		f := func(dims ...int) graph.Type { return graph.T(graph.F32, dims...) }
+		w := b.Var("w", f(n, 4, 3, 3))
+		y := b.Relu(b.Conv2D(b.Input("x", f(2, 4, 6, 6)), b.Var("first", f(4, 4, 3, 3)), same3))
+		g := b.Grad(b.Sum(b.Square(b.Conv2D(y, w, same3))), w)[0]
+		b.Output("part", b.Neg(b.Part(2, b.Reshape(g, graph.D(n*36)))))
+		built, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rank := range 2 {
+			p := New(built, Options{Name: "parts", World: 2, Rank: rank, BF16Images: true})
+			p.Allocate()
+			text := string(dump(t, p))
+			mustCount(t, text, map[string]int{fmt.Sprintf(" bf16[%d])", n*18): narrow, ") = conv2d_grad_w": 1})
+			for i := range p.Steps {
+				for _, v := range p.Steps[i].In {
+					if _, _, at := p.View(v); at%Align != 0 {
+						t.Errorf("step %d reads at %d, want whole lines, in\n%s", i, at, text)
+					}
+				}
+			}
+			gradient := rounding(t, p, 2, nil)[0]
+			if gradient.Type.Shape.Len() != n*18 {
+				t.Errorf("rank %d: %v", rank, gradient.Type)
+			}
+		}
+	}
+}
+
+// Weights that are read by others, too, or made by what makes no bfloat16 are copied for the
+// convolutions, once for all of them.
+func TestBF16WeightsAreCopied(t *testing.T) {
+	f := func(dims ...int) graph.Type { return graph.T(graph.F32, dims...) }
+	made := func(b *graph.Builder) graph.ID { return b.Scale(b.Var("w", f(4, 4, 3, 3)), 0.5) }
+	for name, build := range map[string]func(b *graph.Builder, x graph.ID) (weights graph.ID){
+		"a part is read": func(b *graph.Builder, _ graph.ID) graph.ID {
+			w := made(b)
+			b.Output("part", b.Slice(w, 1, 0, 2, 1))
+			return w
+		},
+		"a matrix is read": func(b *graph.Builder, _ graph.ID) graph.ID {
+			w := made(b)
+			b.Output("product", b.MatMul(b.Var("v", f(2, 4)), b.Reshape(w, graph.D(4, 36)), false, false))
+			return w
+		},
+		"assigned": func(b *graph.Builder, _ graph.ID) graph.ID {
+			w := made(b)
+			b.Assign(b.Var("v", f(4, 4, 3, 3)), w)
+			return w
+		},
+		"a sum": func(b *graph.Builder, _ graph.ID) graph.ID { return b.SumKeep(b.Var("w", f(8, 4, 3, 3)), 0) },
+		"two readers": func(b *graph.Builder, x graph.ID) graph.ID {
+			w := b.Var("w", f(4, 4, 3, 3))
+			b.Output("other", b.Sum(b.Square(b.Conv2D(b.Relu(b.Neg(x)), w, same3))))
+			return w
+		},
+	} {
+		var b graph.Builder
+		x := b.Relu(b.Conv2D(b.Input("x", f(2, 4, 6, 6)), b.Var("first", f(4, 4, 3, 3)), same3))
+		b.Output("y", b.Sum(b.Square(b.Conv2D(x, build(&b, x), same3))))
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := New(g, Options{Name: name, BF16Images: true})
+		p.Allocate()
+		text := string(dump(t, p))
+		if n := strings.Count(text, "bf16[4,4,3,3]) = copy (") + strings.Count(text, "bf16[1,4,3,3]) = copy ("); n != 2 {
+			t.Errorf("%s: want one copy of the weights beside that of the first, in\n%s", name, text)
 		}
 		rounding(t, p, 1, nil) // the machine refuses a step whose types do not fit
 	}

@@ -173,6 +173,18 @@ func TestSealedBefore(t *testing.T) {
 	}
 }
 
+// What is written again has the checksum of what it is now.
+func TestSealedAgain(t *testing.T) {
+	m := Measured{Values: map[string]float64{"ll": 1. / 3}}
+	if err := m.seal(); err != nil {
+		t.Fatal(err)
+	}
+	first := m.Checksum
+	if err := m.seal(); err != nil || m.Checksum != first || first == "" {
+		t.Errorf("%q, and again %q, %v", first, m.Checksum, err)
+	}
+}
+
 // What lies in the place of a file, and is none, is damage, too: a report leaves the cell out
 // and waits for nobody who is to write into a pipe, and --again does it anew.
 func TestOdd(t *testing.T) {
