@@ -29,9 +29,10 @@ import (
 // Item is one original, not yet decoded.
 type Item struct {
 	Name  string // file, and record or entry, for messages
-	Label int64
+	Label int64  // its class; −1 where there are none
 	// Values decodes its values, (C, H, W) of the set's schema. It is called at most
-	// once, from any goroutine, and takes the memory that it needs from b.
+	// once, from any goroutine, takes the memory that it needs from b, and gives back all
+	// that was taken for the item: what is kept stops the import once it is MemoryLimit.
 	Values func(ctx context.Context, b *budget) ([]byte, error)
 }
 

@@ -159,10 +159,15 @@ func TestHelpTeaches(t *testing.T) {
 	for _, c := range commands() {
 		code, out, _, err := try(t, c.name, "--help")
 		if code != 0 || !strings.Contains(out, "  mkshards "+c.name) || !strings.Contains(out, "--out") {
-			t.Errorf("%s: code %d, %v, output %q", c.name, code, err, out)
+			t.Errorf("%s --help: code %d, %v: want an example in it, a line \"  mkshards %s … --out …\"; it is\n%s", c.name, code, err, c.name, out)
 		}
 		if code, same, _, err := try(t, "help", c.name); code != 0 || same != out {
 			t.Errorf("help %s: code %d, %v, output %q, want that of %s --help", c.name, code, err, same, c.name)
+		}
+	}
+	for _, c := range commands() {
+		if !strings.Contains(help, "\n  mkshards "+c.name+" ") {
+			t.Errorf("mkshards --help has no example of %s", c.name)
 		}
 	}
 	if _, _, _, err := try(t, "help", "imagenet"); err == nil || !strings.HasPrefix(err.Error(), `unknown command "imagenet"`) {

@@ -40,6 +40,17 @@ func TestCompareMissing(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
+	t.Run("no peer", func(t *testing.T) {
+		path := filepath.Join(dir, "pcd.step.json")
+		var d stepDump
+		read(t, path, &d)
+		d.Method = "mine"
+		write(t, path, d)
+		out, err := compare()
+		if want := "pcd: there is no peers/mine.py, which computes --algo mine again\n"; err == nil || !strings.Contains(out, want) || strings.Contains(out, "Traceback") {
+			t.Errorf("want %q, and no traceback, got %v\n%s", want, err, out)
+		}
+	})
 }
 
 // lessenSteps takes an entry of the report and a variable from a dump.

@@ -132,7 +132,7 @@ func TestMistakes(t *testing.T) {
 		{[]string{made(t, "old", old...), "--x", "hours"}, "want --x steps or samples"},
 		{[]string{made(t, "none", rundir.Record{Step: 3}), "--out", text}, "no run has logged a loss"},
 		{[]string{dir, "--out", text}, "give another name"},
-		{[]string{dir, "--out", filepath.Join(dir, "no", "folder.png")}, "--out "},
+		{[]string{dir, "--out", filepath.Join(dir, "no", "folder.png")}, "give another place with --out FILE.png"},
 	} {
 		if _, err := curves(t, c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: got %v, want %q in it", c.args, err, c.want)

@@ -93,7 +93,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 // checkOut reports, before the work, a file that cannot be written or is no picture.
 func checkOut(file string) error {
 	if err := atomicfile.Check(file); err != nil {
-		return fmt.Errorf("--out %s: %w", file, err)
+		return fmt.Errorf("the picture %s cannot be written: %w: give another place with --out FILE.png", file, err)
 	}
 	if err := picture.CheckReplace(file); err != nil {
 		return fmt.Errorf("--out %s: %w: give another name", file, err)

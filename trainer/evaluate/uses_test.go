@@ -102,3 +102,12 @@ func TestWarnUnused(t *testing.T) {
 		}
 	}
 }
+
+// Each measure has a line in --help, so that a new one is not forgotten.
+func TestHelpHasMeasures(t *testing.T) {
+	for _, name := range measureNames() {
+		if !strings.Contains(program.About, "\n  "+name+" ") {
+			t.Errorf("evaluate --help says nothing of the measure %s", name)
+		}
+	}
+}

@@ -48,6 +48,12 @@ func (s *Setting) Set(text string) error { return s.read(text) }
 // Type is the kind of its value: "int", "float64", "string" or "bool".
 func (s *Setting) Type() string { return s.kind }
 
+// Rate says whether it is a learning rate, by its name: lr, lr-… or …-lr, but not
+// lr-decay.
+func (s *Setting) Rate() bool {
+	return s.Name == "lr" || strings.HasPrefix(s.Name, "lr-") && s.Name != "lr-decay" || strings.HasSuffix(s.Name, "-lr")
+}
+
 // Set is the settings of a method, in the order in which help shows them.
 type Set struct {
 	all   []*Setting

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/run/jump"
@@ -58,8 +57,7 @@ func instead(o *options) string {
 func rates(own *setting.Set) []string {
 	var flags []string
 	for _, s := range own.All() {
-		rate := s.Name == "lr" || strings.HasPrefix(s.Name, "lr-") || strings.HasSuffix(s.Name, "-lr")
-		if rate && s.Name != "lr-decay" && s.String() != "0" && !own.Useless(s.Name) {
+		if s.Rate() && s.String() != "0" && !own.Useless(s.Name) {
 			flags = append(flags, "--"+s.Name)
 		}
 	}

@@ -106,6 +106,7 @@ func (r *recorder) start(step int64) (err error) {
 		return err
 	}
 	r.warnMissing(step)
+	r.warnNames()
 	if step > 0 || r.info.goesOn {
 		resume := rundir.Resume{Step: step, World: r.world, Time: time.Now().UTC(), Args: r.info.args, Commit: rundir.ThisBuild().Commit}
 		if err := r.dir.Resumed(resume, r.info.flags); err != nil {

@@ -43,6 +43,9 @@ func Run(t *testing.T, m algo.Method, published map[string]data.Schema, cases ..
 				t.Run("settings have effects", func(t *testing.T) { fails(t, effective(m, one.Config)) })
 			}
 			r := newRig(t.Context(), one.Model)
+			if _, _, err := one.Model.Step(1, r.batch()); err != nil {
+				t.Fatal(err) // what follows would say the same
+			}
 			fails(t, sameVariables(one.Model, r.batch()))
 			for name, l := range r.lengths() {
 				for _, c := range ofModel {
@@ -94,7 +97,9 @@ var ofMethod = []struct {
 }{
 	{"presets have names", names},
 	{"presets build", eachPreset(builds)},
+	{"presets fit other data", eachPreset(fitsOthers)},
 	{"settings go round", eachPreset(goesRound)},
+	{"settings have a learning rate", eachPreset(hasRate)},
 	{"settings arrive", eachPreset(arrive)},
 	{"settings have ranges", eachPreset(refuses)},
 	{"clones share nothing", eachPreset(shares)},
@@ -107,6 +112,7 @@ var ofModel = []struct {
 }{
 	{"inputs", rig.inputs},
 	{"stages", rig.chains},
+	{"draws", rig.namesDraws},
 	{"report", rig.report},
 	{"stop", rig.stops},
 	{"same twice", rig.repeats},

@@ -83,6 +83,23 @@ func eachPreset(check func(fitted) error) func(algo.Method, map[string]data.Sche
 	}
 }
 
+// others are data that a preset need not be published with.
+var others = []data.Schema{{C: 1, H: 1, W: 2}, {C: 1, H: 1, W: 7}, {C: 1, H: 28, W: 20}, {C: 1, H: 32, W: 32}, {C: 3, H: 32, W: 32}, {C: 3, H: 64, W: 64}}
+
+// fitsOthers: data that a preset takes give the model its sizes; others are refused.
+func fitsOthers(f fitted) error {
+	for _, d := range others {
+		c := f.Preset.Config.Clone()
+		if errors.Join(c.Fit(d), c.Validate()) != nil {
+			continue
+		}
+		if got, want := c.Model().Takes().Shape, graph.D(d.C, d.H, d.W); got != want {
+			return fmt.Errorf("it is fitted to data of %v, and takes samples of %v: Fit takes sizes from the data, or refuses them", want, got)
+		}
+	}
+	return nil
+}
+
 // text is a config as JSON, or why it has none.
 func text(c algo.Config) string {
 	raw, err := json.Marshal(c)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,14 @@ func goesRound(f fitted) error {
 	}
 	if !reflect.DeepEqual(c, f.config) {
 		return fmt.Errorf("%s became %s", text(f.config), text(c))
+	}
+	return nil
+}
+
+// hasRate: a user who is told to lower the learning rate is told of its flag.
+func hasRate(f fitted) error {
+	if !slices.ContainsFunc(settingsOf(f.config).All(), (*setting.Setting).Rate) {
+		return errors.New("no setting is called lr, lr-… or …-lr: where a loss jumps, a user is told to lower what is called so")
 	}
 	return nil
 }

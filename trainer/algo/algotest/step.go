@@ -130,15 +130,23 @@ func (r rig) feeds(p exec.Program, own map[string]graph.Type) error {
 // them, whole.
 func fed(p exec.Program, own map[string]graph.Type, feed func(int64, int), step int64, epoch int) (ddptest.Values, error) {
 	for name, t := range own {
-		fill(p, name, slices.Repeat([]float64{math.NaN()}, t.Shape.Len())...)
+		fill(p, name, slices.Repeat([]float64{blank(t.DType)}, t.Shape.Len())...)
 	}
 	feed(step, epoch)
 	all := ddptest.Values{}
-	for name := range own {
+	for name, t := range own {
 		all[name] = ddptest.Numbers(p.Input(name))
-		if slices.ContainsFunc(all[name], math.IsNaN) {
-			return nil, fmt.Errorf("nobody fills all of the input %s: %v", name, all[name])
+		if slices.ContainsFunc(all[name], func(x float64) bool { return math.IsNaN(x) || !t.DType.IsFloat() && x == blank(t.DType) }) {
+			return nil, fmt.Errorf("nobody fills all of the input %s: %v: it is none of those that all models share (package algo), and Feeder leaves it as it is", name, all[name])
 		}
 	}
 	return all, nil
+}
+
+// blank is a number that no Feeder fills in.
+func blank(t graph.DType) float64 {
+	if t.IsFloat() {
+		return math.NaN()
+	}
+	return math.MinInt32
 }

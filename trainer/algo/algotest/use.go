@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -93,8 +94,8 @@ func (u user) looksAfter(stages []chain.Stage, g *graph.Graph, err error, want m
 	if err := u.own(in, samples); err != nil {
 		return err
 	}
-	if len(in) > 0 || len(g.Assigns()) > 0 || len(g.Outputs()) != len(want) {
-		return fmt.Errorf("the graph takes %v, assigns %d variables and has %d outputs: want no such input, none and %d", in, len(g.Assigns()), len(g.Outputs()), len(want))
+	if err := reads(g, in, want); err != nil {
+		return err
 	}
 	return compiled(u.backend, g, stages, exec.Options{Vars: u.vars}, func(p exec.Program) error {
 		u.show(p, 100, place{0, 1, samples})
@@ -109,6 +110,25 @@ func (u user) looksAfter(stages []chain.Stage, g *graph.Graph, err error, want m
 		}
 		return nil
 	})
+}
+
+// reads: a graph with these inputs of its own has none, assigns nothing, and has the
+// outputs that are wanted.
+func reads(g *graph.Graph, own map[string]graph.Type, want map[string][]int) error {
+	var got []string
+	for _, o := range g.Outputs() {
+		got = append(got, o.Name)
+	}
+	slices.Sort(got)
+	switch names := slices.Sorted(maps.Keys(want)); {
+	case len(own) > 0:
+		return fmt.Errorf("the graph reads the inputs %q, which nobody fills", slices.Sorted(maps.Keys(own)))
+	case len(g.Assigns()) > 0:
+		return fmt.Errorf("the graph assigns %d variables: want none, as it trains nothing", len(g.Assigns()))
+	case !slices.Equal(got, names):
+		return fmt.Errorf("the graph has the outputs %q: want %q", got, names)
+	}
+	return nil
 }
 
 // finite: a result has this shape, and numbers.

@@ -85,6 +85,17 @@ func byRank(c *nn.Context, images, key graph.ID) graph.ID {
 	return noise(c, images, own)
 }
 
+// noisy has two draws of one name, of different shapes.
+func noisy(c *nn.Context, images, key graph.ID) graph.ID {
+	other := graph.T(graph.F32, c.Batch(images), 1)
+	return c.Add(noise(c, images, key), c.Mean(c.Draw(key, graph.Uniform, philox.Perturb, 0, other)))
+}
+
+// misnamed reads a key that nobody knows.
+func misnamed(c *nn.Context, images, _ graph.ID) graph.ID {
+	return noise(c, images, c.Input("kay", graph.KeyType))
+}
+
 // before is a step that adds to its weight a number that a stage has left: how often the
 // stage has run, where it is its own, and otherwise changes the weight.
 type before struct {
@@ -141,6 +152,15 @@ func (m writer) Encode(n int) (*graph.Graph, error) {
 	return c.Commit()
 }
 
+// mute gives no energies, but logits.
+type mute struct{ toy.Config }
+
+func (m mute) Energies(_ nn.Mode, n int) (*graph.Graph, error) {
+	c := nn.NewContext(nn.Eval, 1)
+	c.Output(algo.OutputLogit, c.Zeros(graph.T(graph.F32, n, 1)))
+	return c.Commit()
+}
+
 // flat gives the latents of samples as samples.
 type flat struct{ toy.Config }
 
@@ -178,6 +198,21 @@ func (c *deaf) Settings(s *setting.Set) {
 	s.Int("lost", &lost, 1, 9, "nobody knows")
 }
 
+// unfitted is a config that takes no sizes from data.
+type unfitted struct{ toy.Config }
+
+func (c *unfitted) Clone() algo.Config { d := *c; return &d }
+
+func (*unfitted) Fit(data.Schema) error { return nil }
+
+// unrated has settings, and no learning rate among them.
+type unrated struct{ toy.Config }
+
+func (c *unrated) Settings(s *setting.Set) {
+	s.Place(setting.Losses)
+	s.Bool("toy-clean", &c.Clean, "report less")
+}
+
 func TestWrongModels(t *testing.T) {
 	for name, tt := range map[string]struct {
 		model algo.Model
@@ -185,6 +220,9 @@ func TestWrongModels(t *testing.T) {
 		want  string
 	}{
 		"a Feeder that fills nothing": {unfed{good()}, rig.inputs, "nobody fills all of the input toy.rate"},
+		"an input that nobody knows":  {another{good(), misnamed}, rig.inputs, "nobody fills all of the input kay"},
+		"draws of one name":           {another{good(), noisy}, rig.namesDraws, "draw{uniform purpose 10.0} of f32[8,1] have the same random words"},
+		"a draw":                      {another{good(), noise}, rig.namesDraws, ""},
 		"a clock":                     {clocked{another{good(), timed}, 1}, rig.inputs, ""},
 		"a clock that stands":         {clocked{another{good(), timed}, 0}, rig.inputs, "its clock stands"},
 		"a column too many":           {longer{good()}, rig.report, "want one output"},
@@ -210,6 +248,7 @@ func TestWrongCapabilities(t *testing.T) {
 		want       string
 	}{
 		"an encoder that trains": {writer{good()}, "codes", "assigns 1 variables"},
+		"energies without one":   {mute{good()}, "energies", `has the outputs ["logit"]: want ["energy" "logit"]`},
 		"latents as samples":     {flat{good()}, "samples", "want numbers of the shape [3 2 1 3]"},
 		"samples":                {good(), "samples", ""},
 		"samples never drawn":    {idle{good()}, "samples of given latents", "are alike"},
@@ -241,9 +280,13 @@ func TestWrongConfigs(t *testing.T) {
 	}{
 		"a clone":                    {&c, shares, ""},
 		"a clone that shares":        {&shared{good(), &toy.Config{}}, shares, "with its clone"},
+		"sizes of its own":           {&unfitted{good()}, fitsOthers, "it is fitted to data of [1,1,2], and takes samples of [2,1,3]"},
+		"sizes of the data":          {&c, fitsOthers, ""},
+		"a learning rate":            {&c, hasRate, ""},
+		"no learning rate":           {&unrated{good()}, hasRate, "no setting is called lr"},
 		"a setting that goes astray": {&deaf{good()}, arrive, "--lost 4 changes nothing"},
 	} {
-		expect(t, name, tt.check(fitted{config: tt.config}), tt.want)
+		expect(t, name, tt.check(fitted{config: tt.config, Preset: algo.Preset{Config: tt.config}}), tt.want)
 	}
 	m := toy.Method()
 	some := map[string]data.Schema{"toy-any": {C: 1, H: 1, W: 2}}

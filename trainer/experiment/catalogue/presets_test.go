@@ -31,10 +31,15 @@ func TestAllPresets(t *testing.T) {
 			}
 		}
 	}
-	slices.Sort(want)
-	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("presets.go tries %v out, and there are %v: a new one needs its line there, and the published report is written anew with it (experiment report --all)", got, want)
+	for _, name := range want {
+		if !slices.Contains(got, name) {
+			t.Errorf("presets.go does not have the preset %s: a new one needs its place there, and the published report is written anew with it (experiment report --all)", name)
+		}
+	}
+	for i, name := range got {
+		if !slices.Contains(want, name) || slices.Contains(got[:i], name) {
+			t.Errorf("presets.go has %s, which is no preset, or is there twice", name)
+		}
 	}
 }
 

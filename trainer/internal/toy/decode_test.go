@@ -3,12 +3,10 @@ package toy
 import (
 	"strings"
 	"testing"
-
-	"ebtrain/trainer/algo"
 )
 
 func TestDecoder(t *testing.T) {
-	decode := algo.Decoder[Config]("toy")
+	decode := Method().Decode
 	if c, err := decode([]byte(`{"LR": 0.5, "W": 3}`)); err != nil || *c.(*Config) != (Config{LR: 0.5, W: 3}) {
 		t.Errorf("got %+v, %v", c, err)
 	}

@@ -5,12 +5,10 @@
 package toy
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"ebtrain/data"
 	"ebtrain/data/loader"
-	"ebtrain/ddp"
 	"ebtrain/ddp/exec"
 	"ebtrain/ddp/graph"
 	"ebtrain/ddp/philox"
@@ -33,11 +31,7 @@ func Method() algo.Method {
 	return algo.Method{
 		Name: "toy", About: "a Gaussian for each value",
 		Presets: []algo.Preset{{Name: "toy-any", About: "any data", Config: &Config{LR: 0.05}, Batch: 16, Steps: 20}},
-		Decode: func(raw json.RawMessage) (algo.Config, error) {
-			var c Config
-			err := json.Unmarshal(raw, &c)
-			return &c, err
-		},
+		Decode:  algo.Decoder[Config]("toy"),
 	}
 }
 
@@ -112,28 +106,28 @@ func energy(ctx *nn.Context, v, m, s graph.ID) graph.ID {
 
 // Step descends ½‖∇E‖² − tr ∇²E, a mean over samples and values.
 func (c Config) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
-	ctx := nn.NewContext(nn.Train, world)
+	return algo.TrainStep("toy", world, func(ctx *nn.Context) { c.build(ctx, batch) })
+}
+
+func (c Config) build(ctx *nn.Context, batch int) {
 	v := c.flat(ctx, batch)
 	m, s := c.weights(ctx)
 	score := ctx.Grad(ctx.Sum(energy(ctx, v, m, s)), v)[0]
 	loss := ctx.Sub(ctx.Scale(ctx.Mean(ctx.Square(score)), 0.5), ctx.Mean(ctx.Exp(ctx.Scale(s, -2))))
 
 	ps := ctx.Params("gauss")
-	state := optim.State{P: nn.IDs(ps)}
-	grads := ddp.Sync(ctx.Builder, world, "gauss", ctx.Grad(loss, state.P...))
-	size := optim.Norm(ctx, grads)
+	grads, size := optim.Averaged(ctx, "gauss", loss, ps)
 	for i, g := range grads { // the loss is a mean over the values, of which each has its own weights
 		grads[i] = ctx.Scale(g, float64(c.C*c.H*c.W))
 	}
-	optim.Descent{}.Step(ctx, state, grads, optim.Rows(ctx, inputRate, 1)[0]).Keep(ctx, "toy", ps)
+	rate := optim.Rows(ctx, inputRate, 1)[0]
+	optim.Descent{}.Step(ctx, optim.State{P: nn.IDs(ps)}, grads, rate).Keep(ctx, "toy", ps)
 
 	var same []graph.ID
 	if !c.Clean {
 		same = append(same, size)
 	}
 	algo.WriteReport(ctx, []graph.ID{loss, ctx.Input(algo.InputStop, graph.T(ctx.DType))}, same)
-	g, err := ctx.Commit()
-	return g, ctx.Variables(), err
 }
 
 // Sample draws m + σ·ε, in two transitions.

@@ -1,6 +1,8 @@
 package bidvl
 
 import (
+	"fmt"
+
 	"ebtrain/trainer/model/nets"
 	"ebtrain/trainer/model/optim"
 )
@@ -26,8 +28,10 @@ func PresetFor(net string) (Preset, error) {
 			return p, nil
 		}
 	}
-	_, err := nets.Named(net)
-	return Preset{}, err
+	if _, err := nets.Named(net); err != nil {
+		return Preset{}, err
+	}
+	return Preset{}, fmt.Errorf("no preset of bidvl has the networks %s", net)
 }
 
 // CIFAR10 is CIFAR-10 with the convolutional networks.

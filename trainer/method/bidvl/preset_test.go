@@ -3,6 +3,8 @@ package bidvl
 import (
 	"strings"
 	"testing"
+
+	"ebtrain/trainer/model/nets"
 )
 
 // The table of ALGORITHMS.md §1.4.
@@ -61,6 +63,11 @@ func TestPresetNames(t *testing.T) {
 	for net, want := range map[string]string{"conv32": "bidvl-cifar10", "conv64": "bidvl-celeba64", "resnet32": "bidvl-cifar10-resnet", "resnet128": "bidvl-celeba128"} {
 		if p, err := PresetFor(net); err != nil || p.Name != want {
 			t.Errorf("%s: got %s, %v, want %s", net, p.Name, err, want)
+		}
+	}
+	for _, net := range nets.Names() { // which need not all have a preset
+		if p, err := PresetFor(net); err == nil && p.Config.Net.Name() != net {
+			t.Errorf("%s: got a preset with the networks %s", net, p.Config.Net.Name())
 		}
 	}
 	if _, err := PresetFor("conv16"); err == nil || !strings.Contains(err.Error(), "resnet32") {

@@ -84,10 +84,11 @@ func (c Config) contradictions() []error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	conv := c.Net.Family == nets.ConvFamily
-	refuse(conv && c.UpperLoss == Hinge,
+	net, _ := c.Net.Build() // of sizes that are wrong, Validate says so
+	_, joint := net.(nets.Joint)
+	refuse(c.Net.EnergyAbove0() && c.UpperLoss == Hinge,
 		"the hinge loss pushes energies of data below -1, and those of the %s networks are never below 0: take a residual network or the upper loss %q", c.Net.Name(), Difference)
-	refuse(!conv && c.Undecoupled,
+	refuse(!joint && c.Undecoupled,
 		"the undecoupled model needs an energy net of images and latents, and the %s networks have none: take conv32 or conv64", c.Net.Name())
 	refuse(c.Undecoupled && c.LatentTerm == NotOffset,
 		"the undecoupled model has nothing to offset: its latent term is %q or %q", Offset, NoLatent)

@@ -49,6 +49,9 @@ func (s Spec) Steadier() string {
 	return ""
 }
 
+// EnergyAbove0 says that no energy of the networks is below 0.
+func (s Spec) EnergyAbove0() bool { return s.Family == ConvFamily }
+
 // Settings adds what a user may change.
 func (n *ResNet) Settings(set *setting.Set) {
 	sizes(set, 1, &n.Width, &n.Latent, &n.PlainShortcut)

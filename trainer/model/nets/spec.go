@@ -48,16 +48,25 @@ type Spec struct {
 	BoundedVariance bool `json:",omitempty"`
 }
 
+// published are the networks of the papers, at their sizes.
+func published() []Spec {
+	of := func(f Family, size, latent int) Spec {
+		return Spec{Family: f, Size: size, Channels: 3, Width: 64, Latent: latent}
+	}
+	return []Spec{of(ConvFamily, 32, 100), of(ConvFamily, 64, 100), of(ResNetFamily, 32, 128), of(ResNetFamily, 128, 128)}
+}
+
 // Names are the networks of the papers, as Named takes them.
-func Names() []string { return []string{"conv32", "conv64", "resnet32", "resnet128"} }
+func Names() (names []string) {
+	for _, s := range published() {
+		names = append(names, s.Name())
+	}
+	return names
+}
 
 // Named are the networks of that name, at the papers' sizes.
 func Named(name string) (Spec, error) {
-	for _, s := range []Spec{
-		{Family: ConvFamily, Size: 32, Latent: 100}, {Family: ConvFamily, Size: 64, Latent: 100},
-		{Family: ResNetFamily, Size: 32, Latent: 128}, {Family: ResNetFamily, Size: 128, Latent: 128},
-	} {
-		s.Channels, s.Width = 3, 64
+	for _, s := range published() {
 		if s.Name() == name {
 			return s, nil
 		}

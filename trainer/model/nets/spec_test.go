@@ -105,6 +105,9 @@ func TestRangeOfOutputs(t *testing.T) {
 			t.Errorf("%s: energy is the logit itself: %v, want %v", spec.Name(), logit == energy, resnet)
 		}
 		u, ok := c.Node(logVar).Op.(graph.Unary)
+		if got := spec.EnergyAbove0(); got != (logit != energy) {
+			t.Errorf("%s: no energy is below 0: %v, want %v", spec.Name(), got, logit != energy)
+		}
 		if got, want := ok && u.Fn == graph.Neg, resnet || spec.BoundedVariance; got != want {
 			t.Errorf("%+v: log variance is negative by construction: %v, want %v", spec, got, want)
 		}
