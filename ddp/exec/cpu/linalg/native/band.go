@@ -11,8 +11,9 @@ package native
 //	      └ 0 ▒ ▒ ▒ █ █ █ 0 ┘
 type band struct {
 	*windows
-	down  int // rows of the image from a row of taps to the next
-	parts int // bands of an image
+	down   int // rows of the image from a row of taps to the next
+	parts  int // bands of an image
+	pixels int // neighbours taken as one, see join
 }
 
 // bandBytes is the size that the image's rows of a band should have.
@@ -23,7 +24,7 @@ func newBand(v *windows) (b band, ok bool) {
 	if len(v.Taps) == 0 || v.group != v.c {
 		return b, false
 	}
-	b = band{windows: v, down: 1}
+	b = band{windows: v, down: 1, pixels: 1}
 	across := v.strips[0].count
 	if len(v.strips) > 1 {
 		b.down = v.strips[1].dh - v.strips[0].dh

@@ -23,9 +23,10 @@ type col2im struct {
 	image func(n int, ws *workspace)
 }
 
-// col2imPays is a rule of thumb: columns of a panel against those of a pixel.
+// col2imPays is a rule of thumb: columns of a panel against those of a pixel, and a product
+// that is long beside the sums.
 func col2imPays(mk micro.Kernel, p engine.ConvProblem) bool {
-	return p.Groups == 1 && p.C > 1 && 8*p.C <= mk.NR && p.KH*p.KW > 1 && p.OH*p.OW > 1
+	return p.Groups == 1 && p.C > 1 && 8*p.C <= mk.NR && p.O >= 64 && p.KH*p.KW > 1 && p.OH*p.OW > 1
 }
 
 func newCol2im(e *Engine, p engine.ConvProblem) *col2im {

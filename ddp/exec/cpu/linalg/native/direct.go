@@ -10,30 +10,45 @@ import (
 // direct is Forward or GradX by bands of the image (type band): B is packed first, then
 // each thread takes a band of an image at a time.
 type direct struct {
-	*products
-	bands   []band // by product
-	private int    // floats of a thread's band
-	all     int    // bands of all images and products
-	band    func(chunk int, ws *workspace)
+	*products           // as they are packed
+	bands     []band    // by product
+	joined    []product // as they are computed
+	b         []int     // where their B begins in scratch
+	private   int       // floats of a thread's band
+	all       int       // bands of all images and products
+	band      func(chunk int, ws *workspace)
 }
 
 // newDirect is nil where the convolution has to gather its windows.
 func newDirect(e *Engine, op engine.ConvOp, p engine.ConvProblem) *direct {
-	list := convProducts(op, p)
+	list, mk := convProducts(op, p), &e.kernel
 	k := &direct{}
 	for i := range list {
-		mr, _ := list[i].shape(&e.kernel)
+		mr, _ := list[i].shape(mk)
 		b, ok := newBand(list[i].a.(*windows))
 		if !ok || b.GridW < narrowGrid || list[i].m <= fewTiles*mr {
 			return nil
 		}
-		k.bands = append(k.bands, b)
-		k.private = max(k.private, b.floats(e.kernel.Step))
+		q := list[i]
+		if n := joins(mk, &b, &q); n > 1 {
+			b.join(n, &q)
+		}
+		k.bands, k.joined = append(k.bands, b), append(k.joined, q)
+		k.private = max(k.private, b.floats(mk.Step))
 		k.all += b.Images * b.parts
 	}
 	k.products = newProducts(e, list, convSizes(op, p))
+	at := 0
+	for i := range list {
+		k.b = append(k.b, at)
+		at += list[i].packed(mk)
+		if k.bands[i].pixels > 1 {
+			k.b[i] = k.scratch
+			k.scratch += k.joined[i].packed(mk)
+		}
+	}
 	k.scratch += e.pool.Threads() * k.private
-	k.band = k.bandPart
+	k.products.pack, k.band = k.packPart, k.bandPart
 	return k
 }
 
@@ -52,19 +67,33 @@ func (k *direct) Run(dst, a, b, scratch unsafe.Pointer) error {
 	return nil
 }
 
+// packPart packs panels of B.
+func (k *direct) packPart(chunk int, ws *workspace) {
+	mk, buf := &k.e.kernel, k.o.scratch
+	for i := range k.list {
+		b, p := &k.bands[i], &k.list[i]
+		_, panels := p.tiles(mk)
+		lo, hi := threads.Part(panels, chunk, k.chunks)
+		p.packPanels(mk, ws, buf, k.o.b, lo, hi)
+		if b.pixels > 1 && lo < hi { // then there is one panel
+			b.spread(k.o.scratch[k.b[i]:][:k.joined[i].packed(mk)], buf, p.k, p.n, mk.Narrow)
+		}
+		buf = buf[p.packed(mk):]
+	}
+}
+
 // bandPart computes one band of one image of one product.
 func (k *direct) bandPart(chunk int, ws *workspace) {
-	i, packed := 0, k.o.scratch
+	i := 0
 	for ; chunk >= k.bands[i].Images*k.bands[i].parts; i++ {
 		chunk -= k.bands[i].Images * k.bands[i].parts
-		packed = packed[k.list[i].packed(&k.e.kernel):]
 	}
 	own := k.o.scratch[k.scratch-(ws.thread+1)*k.private:][:k.private]
 	b := &k.bands[i]
 	n := chunk / b.parts
 	i0, i1 := threads.Part(b.GridH, chunk%b.parts, b.parts)
 	own = b.place(own, k.o.a, n, i0, i1, k.e.kernel.Step)
-	k.rows(ws, b, &k.list[i], own, packed, n, i0, i1)
+	k.rows(ws, b, &k.joined[i], own, k.o.scratch[k.b[i]:], n, i0, i1)
 	ws.forget()
 }
 
