@@ -6,7 +6,8 @@
 #
 # PATH/TO/bidvl is a folder with bidvl_ddp.py, a PyTorch program of BiDVL's step, which is no part of this repository: conv32, resnet128, both with
 # -bf16, and ranks-torch are skipped without it. Any program will do that takes the flags below (bidvl) and prints a JSON line as harness.py does; its
-# networks and losses are those of ALGORITHMS.md §1.2 and §1.3 (trainer/method). The other peers are here.
+# networks and losses are those of ALGORITHMS.md §1.2 and §1.3 (trainer/method). The other peers are here. COMPILE wants bidvl_models.py beside it, which builds the
+# networks and the lower loss, and the flag --compile.
 #
 # CASES   conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm lebm-pictures vages-mnist lebm-text (default: all; one that this build's stepbench cannot run, or whose peer is missing, is skipped, and said so)
 # ROUNDS  times that every program of a case runs, alternating (default 3)
@@ -18,6 +19,10 @@
 # PYTHON  command that runs a peer (default /usr/bin/python3), to compare with another PyTorch. It may be several words; PATH/TO/bidvl and
 #         this folder must be there under the same paths. With a newer Debian in a folder ROOT, see below:
 #           PYTHON="chroot ROOT /usr/bin/python3"
+# COMPILE what --compile of a peer takes (default, max-autotune, or options of inductor): every peer runs a second time with its step compiled, which makes a
+#         second row. cpp_wrapper=True is the fastest and takes the shortest time to compile. It wants PyTorch >= 2.6 and what that compiles with; see below.
+#         One rank's step is one graph (graph.py, bidvl_graph.py); of ranks-torch the networks and the lower loss are, by bidvl_ddp.py --compile default, because
+#         DDP hooks into autograd. A step that does not compile ends the comparison: nothing runs eagerly in its place.
 # SMOKE=1 small networks where both sides have them: to see that it works, not how fast
 #
 # The peers want OpenBLAS over OpenMP (libopenblas0-openmp): with that of POSIX threads, two pools of threads fight for the cores. grbm-bidsm, two quiet
@@ -26,12 +31,13 @@
 # A newer Debian in a folder, as root; ABOVE is a folder above both this repository and PATH/TO/bidvl. Undo the mounts before removing ROOT.
 #   debootstrap --variant=minbase trixie ROOT
 #   chroot ROOT apt-get install --no-install-recommends python3-torch libopenblas0-openmp
+#   chroot ROOT apt-get install --no-install-recommends g++ python3-dev python3-setuptools libtorch-dev pybind11-dev libsleef-dev    # for COMPILE
 #   mount -t proc proc ROOT/proc; mount --bind /dev ROOT/dev; mount --bind /dev/shm ROOT/dev/shm
 #   mkdir -p ROOT/ABOVE; mount --bind ABOVE ROOT/ABOVE; mount -o remount,ro,bind ROOT/ABOVE
 set -u -o pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 peers=${1:-}
-ROUNDS=${ROUNDS:-3} SECS=${SECS:-40} STEPS=${STEPS:-5} THREADS=${THREADS:-2} BIN=${BIN:-$here/../../../bin} PYTHON=${PYTHON:-/usr/bin/python3} SMOKE=${SMOKE:-}
+ROUNDS=${ROUNDS:-3} SECS=${SECS:-40} STEPS=${STEPS:-5} THREADS=${THREADS:-2} BIN=${BIN:-$here/../../../bin} PYTHON=${PYTHON:-/usr/bin/python3} SMOKE=${SMOKE:-} COMPILE=${COMPILE:-}
 CASES=${CASES:-conv32 resnet128 conv32-bf16 resnet128-bf16 ranks ranks-torch grbm-bidsm conv-sm lebm-pictures vages-mnist lebm-text}
 OUT=${OUT:-$(mktemp --suffix .jsonl)}
 die() { echo "compare.sh: $*" >&2; exit 2; }
@@ -56,36 +62,41 @@ export PYTHONDONTWRITEBYTECODE=1
 aten=; grep -qw avx512vl /proc/cpuinfo || aten=--aten=
 
 ours() { echo "$BIN/stepbench --json --steps $STEPS --warmup 1 --max-s $SECS $*"; }
-bidvl() { echo "$PYTHON $peers/bidvl_ddp.py --channels-last $aten --iters $STEPS --warmup 1 --max-s $SECS $*"; }
-torch() { echo "$PYTHON $here/$1 --iters $STEPS --warmup 1 --max-s $SECS ${*:2}"; }
+peer() { echo "$PYTHON $here/$1 --iters $STEPS --warmup 1 --max-s $SECS ${*:2}"; }
+ddp() { echo "$peers/bidvl_ddp.py --channels-last $aten --iters $STEPS --warmup 1 --max-s $SECS $*"; }
+
+# Sides of a case: a peer as it is and, if COMPILE says so, compiled.
+torch() { echo "torch|$(peer "$@")"; [ -z "$COMPILE" ] || echo "compiled|$(peer "$@" --compile "$COMPILE")"; }
+bidvl() { echo "torch|$PYTHON $(ddp "$@")"; [ -z "$COMPILE" ] || echo "compiled|$(peer bidvl_graph.py "$peers" --channels-last "$@" --compile "$COMPILE")"; }
+ranks() { echo "torch 2x1|$PYTHON $(ddp "$@")"; [ -z "$COMPILE" ] || echo "compiled 2x1|$PYTHON $here/graph.py $(ddp "$@" --compile default)"; }
 
 width= ch=; [ -n "$SMOKE" ] && width="--width 16" ch="--ch 16"
 
-# sides CASE: what is compared, one "label|command" a line; the ratio is the first over the second
+# sides CASE: what is compared, one "label|command" a line; ratios are of the first over each other
 sides() {
   case $1 in
   conv32)      echo "ours|$(ours --net conv32 $width --batch 64 --threads $THREADS)"
-               echo "torch|$(bidvl --model conv32 --loss kl $ch --batch 64 --threads $THREADS)" ;;
+               bidvl --model conv32 --loss kl $ch --batch 64 --threads $THREADS ;;
   resnet128)   echo "ours|$(ours --net resnet128 $width --batch 8 --threads $THREADS)"
-               echo "torch|$(bidvl --model resnet128 $ch --batch 8 --threads $THREADS)" ;;
+               bidvl --model resnet128 $ch --batch 8 --threads $THREADS ;;
   conv32-bf16) echo "ours|$(ours --net conv32 $width --batch 64 --threads $THREADS --precision bf16)"
-               echo "torch|$(bidvl --model conv32 --loss kl $ch --batch 64 --threads $THREADS --bf16)" ;;
+               bidvl --model conv32 --loss kl $ch --batch 64 --threads $THREADS --bf16 ;;
   resnet128-bf16) echo "ours|$(ours --net resnet128 $width --batch 8 --threads $THREADS --precision bf16)"
-               echo "torch|$(bidvl --model resnet128 $ch --batch 8 --threads $THREADS --bf16)" ;;
+               bidvl --model resnet128 $ch --batch 8 --threads $THREADS --bf16 ;;
   ranks)       echo "ours 2x1|$(ours -nproc 2 --net conv32 $width --batch 64 --threads 1)"
                echo "ours 1x2|$(ours --net conv32 $width --batch 64 --threads 2)" ;;
   ranks-torch) echo "ours 2x1|$(ours -nproc 2 --net conv32 $width --batch 64 --threads 1)"
-               echo "torch 2x1|$(bidvl --model conv32 --loss kl $ch --batch 32 --world 2)" ;;
+               ranks --model conv32 --loss kl $ch --batch 32 --world 2 ;;
   grbm-bidsm)  echo "ours|$(ours --net grbm-bidsm --batch 100 --threads $THREADS)"
-               echo "torch|$(torch grbm_bidsm.py --batch 100 --threads $THREADS)" ;;
+               torch grbm_bidsm.py --batch 100 --threads $THREADS ;;
   conv-sm)     echo "ours|$(ours --net conv-sm $width --batch 64 --threads $THREADS)"
-               echo "torch|$(torch conv_sm.py $width --batch 64 --threads $THREADS --channels-last)" ;;
+               torch conv_sm.py $width --batch 64 --threads $THREADS --channels-last ;;
   lebm-pictures) echo "ours|$(ours --net lebm-pictures --batch 100 --threads $THREADS)"
-               echo "torch|$(torch lebm.py --batch 100 --threads $THREADS)" ;;
+               torch lebm.py --batch 100 --threads $THREADS ;;
   vages-mnist) echo "ours|$(ours --net vages-mnist --batch 100 --threads $THREADS)"
-               echo "torch|$(torch vages.py --batch 100 --threads $THREADS)" ;;
+               torch vages.py --batch 100 --threads $THREADS ;;
   lebm-text)   echo "ours|$(ours --net lebm-text --batch 32 --threads $THREADS)"
-               echo "torch|$(torch lebm_text.py --batch 32 --threads $THREADS)" ;;
+               torch lebm_text.py --batch 32 --threads $THREADS ;;
   *) die "unknown case $1 in CASES" ;;
   esac
 }

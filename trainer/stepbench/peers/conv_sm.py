@@ -2,6 +2,7 @@
 """Multi-scale denoising score matching of a convolutional ELU energy on 32x32 pictures, PyTorch's double backward; the same
 computation as workload.ConvSM, number for number.
    ./conv_sm.py --batch 64 --threads 2 --channels-last"""
+import harness
 from harness import parse, torch_for, measure, golden, wave, Adam
 
 SIGMA0, LOW, HIGH = 0.1, 0.05, 1.2
@@ -27,8 +28,9 @@ def shapes(size, channels, width, features):
     return s
 
 
-class Peer:
+class Peer(harness.Peer):
     names = ["loss"]
+    state = "params", "m", "v", "sigma"
 
     def __init__(self, torch, batch, size=32, channels=3, width=32, features=50, lr=5e-5, channels_last=False, source=None):
         self.torch, self.batch, self.adam, self.source, self.cl = torch, batch, Adam(torch, lr), source, channels_last
@@ -56,10 +58,12 @@ class Peer:
         return F.elu(F.linear(x, p["energy.head.weight"], p["energy.head.bias"])).pow(2).sum()
 
     def step(self, it, v=None):
-        torch, grad = self.torch, self.torch.autograd.grad
         if v is None:
-            v = self.layout(self.pool[torch.randint(0, len(self.pool), (self.batch,))])
-        eps = self.source(v.shape) if self.source else torch.randn_like(v)
+            v = self.layout(self.pool[self.torch.randint(0, len(self.pool), (self.batch,))])
+        return self.run([self.adam.rates(it + 1)], v, self.source(v.shape) if self.source else self.torch.randn_like(v))
+
+    def update(self, rates, v, eps):
+        torch, grad = self.torch, self.torch.autograd.grad
         for p in self.params:
             p.requires_grad_(True)
         x = (v + self.sigma * eps).requires_grad_(True)
@@ -68,8 +72,8 @@ class Peer:
         g = grad(loss, self.params)
         for p in self.params:
             p.requires_grad_(False)
-        self.adam.step_(self.params, self.m, self.v, g, it + 1)
-        return [float(loss)]
+        self.adam.step_(self.params, self.m, self.v, g, rates[0])
+        return [loss]
 
 
 def main():

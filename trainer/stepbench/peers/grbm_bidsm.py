@@ -2,11 +2,13 @@
 """BiDSM on the GRBM of the Frey faces (560 visible, 400 hidden): K = 5 lower steps, N = 5 unrolled differentiable Adam steps,
 one step on theta through them. PyTorch's double backward; the same computation as workload.GRBM, number for number.
    ./grbm_bidsm.py --batch 100 --threads 2"""
+import harness
 from harness import parse, torch_for, measure, golden, wave, Adam
 
 
-class Peer:
+class Peer(harness.Peer):
     names = ["upper", "lower"]
+    state = "theta", "phi", "tm", "tv", "pm", "pv"
 
     def __init__(self, torch, batch, visible=560, hidden=400, k=5, n=5, sigma=0.3, temp=0.1, lr=2e-4, source=None):
         self.torch, self.batch, self.K, self.N, self.sigma, self.temp = torch, batch, k, n, sigma, temp
@@ -29,8 +31,8 @@ class Peer:
             return self.source(number)
         return torch.randn(self.batch, self.visible), torch.rand(self.batch, self.hidden).clamp_(1e-7, 1 - 1e-7)
 
-    def sample(self, v):
-        eps, u = self.noise(self.count); self.count += 1
+    def sample(self, v, draw):
+        eps, u = draw
         return v + self.sigma * eps, eps, self.torch.log(u) - self.torch.log1p(-u)
 
     def hiddens(self, phi, v, logistic):
@@ -42,30 +44,34 @@ class Peer:
         l = self.torch.addmm(phi[1], v, phi[0].t())
         return energy + (h * l - self.torch.nn.functional.softplus(l)).sum()
 
-    def lower(self, theta, phi, v):
-        vn, _, logistic = self.sample(v)
+    def lower(self, theta, phi, v, draw):
+        vn, _, logistic = self.sample(v, draw)
         return self.bound(theta, phi, vn, self.hiddens(phi, vn, logistic)) / self.batch
 
     def step(self, it, v=None):
-        torch, grad = self.torch, self.torch.autograd.grad
-        self.count = 0
         if v is None:
-            v = self.pool[torch.randint(0, len(self.pool), (self.batch,))]
+            v = self.pool[self.torch.randint(0, len(self.pool), (self.batch,))]
+        first = self.K * it + 1
+        rates = [self.adam.rates(t) for t in (*range(first, first + self.K + self.N), it + 1)]
+        return self.run(rates, v, [self.noise(i) for i in range(self.K + self.N + 1)])
+
+    def update(self, rates, v, draws):
+        torch, grad = self.torch, self.torch.autograd.grad
         for i in range(self.K):
             for p in self.phi:
                 p.requires_grad_(True)
-            low = self.lower(self.theta, self.phi, v)
+            low = self.lower(self.theta, self.phi, v, draws[i])
             g = grad(low, self.phi)
             for p in self.phi:
                 p.requires_grad_(False)
-            self.adam.step_(self.phi, self.pm, self.pv, g, self.K * it + i + 1)
+            self.adam.step_(self.phi, self.pm, self.pv, g, rates[i])
         for p in self.theta:
             p.requires_grad_(True)
         phi, m, s = [p.detach().clone().requires_grad_(True) for p in self.phi], list(self.pm), list(self.pv)
         for i in range(self.N):
-            g = grad(self.lower(self.theta, phi, v), phi, create_graph=True)
-            phi, m, s = self.adam.step(phi, m, s, g, self.K * (it + 1) + i + 1)
-        vn, eps, logistic = self.sample(v)
+            g = grad(self.lower(self.theta, phi, v, draws[self.K + i]), phi, create_graph=True)
+            phi, m, s = self.adam.step(phi, m, s, g, rates[self.K + i])
+        vn, eps, logistic = self.sample(v, draws[-1])
         h = self.hiddens(phi, vn, logistic)
         ve = vn.detach().requires_grad_(True)
         score = grad(-self.bound(self.theta, phi, ve, h), ve, create_graph=True)[0]
@@ -73,8 +79,8 @@ class Peer:
         g = grad(up, self.theta)
         for p in self.theta:
             p.requires_grad_(False)
-        self.adam.step_(self.theta, self.tm, self.tv, g, it + 1)
-        return [float(up), float(low)]
+        self.adam.step_(self.theta, self.tm, self.tv, g, rates[-1])
+        return up, low
 
 
 def main():

@@ -3,7 +3,8 @@
 A peer is a class with .step(i) -> list of losses, and names. The rule by which a sample counts is that of stepbench:
 a sample is as many steps as take 0.2 s; it is quiet if other programs took at most --quiet of the processors that the peer may use during it (on top of
 those that it leaves free); the medians are over quiet samples, or the quietest quarter if there are too few."""
-import argparse, ctypes, json, math, os, resource, subprocess, sys, time
+import argparse, copy, ctypes, json, math, os, subprocess, sys, time
+import graph
 
 
 AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
@@ -29,6 +30,8 @@ def parse(about, batch, more=lambda p: None):
     p.add_argument("--aten", default="avx512" if has(AVX512) else "", help="ATEN_CPU_CAPABILITY ('' = torch's own choice); torch ends if that is more than the processor has")
     p.add_argument("--keep-denormals", action="store_true", help="torch's default; flushing them to zero, the default here, is faster")
     p.add_argument("--golden", default="", help="instead of timing, write what two tiny steps compute to this file")
+    p.add_argument("--compile", default="", help="compile the step, forward and all its derivatives, with inductor: default, max-autotune, or its options as cpp_wrapper=True,…; '' = eager")
+    p.add_argument("--check", default="", choices=("float32", "float64"), help="instead of timing, compare losses and weights of three steps, compiled and eager, in numbers of this type")
     more(p)
     a = p.parse_args()
     os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = str(a.threads)
@@ -90,6 +93,13 @@ def blas():
     return "reference" if any(os.path.basename(n).startswith("libblas.so") for n in maps) else "built in"
 
 
+def peak_mib(forget=False):
+    """The largest resident size, in MiB, since the process began or since it was last forgotten."""
+    if forget:
+        open("/proc/self/clear_refs", "w").write("5")
+    return round(int(next(l for l in open("/proc/self/status") if l.startswith("VmHWM")).split()[1]) / 1024)
+
+
 def median(v):
     v = sorted(v); n = len(v)
     return v[n // 2] if n % 2 else 0.5 * (v[n // 2 - 1] + v[n // 2])
@@ -101,13 +111,54 @@ def torch_for(a):
     torch.set_flush_denormal(not a.keep_denormals)
     torch.set_num_threads(a.threads)
     torch.manual_seed(a.seed)
+    if a.compile:
+        a.vectors = graph.vectors()
+    if a.check:
+        torch.set_default_dtype(getattr(torch, a.check))
     return torch
+
+
+def tensors(torch, peer):
+    return [x for n in peer.state for x in torch.utils._pytree.tree_flatten(getattr(peer, n))[0]]
+
+
+def check(a, torch, peer):
+    """Compares three steps of peer with those of a compiled copy: the same weights, the same draws."""
+    twin = copy.copy(peer)
+    for n in peer.state:
+        setattr(twin, n, torch.utils._pytree.tree_map(torch.clone, getattr(peer, n)))
+    twin.compile(a.compile)
+    for it in range(3):
+        both = []
+        for p in peer, twin:
+            torch.manual_seed(a.seed + it); both.append(p.step(it))
+        print("step %d, eager:" % it, *("%.9g" % x for x in both[0]), "compiled:", *("%.9g" % x for x in both[1]), flush=True)
+    far = [float((x - y).abs().max() / x.abs().max().clamp_min(1e-30)) for x, y in zip(tensors(torch, peer), tensors(torch, twin))]
+    print("difference of a tensor of the state, as a share of its largest number: at most %.1e, median %.1e; compiled in %.1f s" % (max(far), median(far), graph.Graph.seconds))
+
+
+class Peer:
+    """A peer that can be compiled. state names the attributes that update reads and changes; update(rates, …) -> losses is the whole step but for choosing
+    the batch and drawing noise. rates are Adam's, a pair for each of its steps."""
+    graph = None
+
+    def compile(self, mode):
+        self.graph = graph.Graph(self.torch, mode, self, self.state, self.update)
+
+    def run(self, rates, *args):
+        return [float(x) for x in (self.graph(self.torch.tensor(rates), *args) if self.graph else self.update(rates, *args))]
 
 
 def measure(a, bench, model, peer, **more):
     import torch
-    for i in range(max(1, a.warmup)):
+    if a.check:
+        return check(a, torch, peer)
+    if a.compile:
+        peer.compile(a.compile)
+    for i in range(max(1, a.warmup) + bool(a.compile)):              # the first compiles
         t = time.perf_counter(); peer.step(i); t = time.perf_counter() - t
+    if a.compile:                                                    # what the compiler needed is no part of the step's memory
+        more.update(compile=a.compile, vectors=a.vectors, compile_s=round(graph.Graph.seconds, 1), compile_maxrss_mb=peak_mib()); peak_mib(forget=True)
     inner = max(1, math.ceil(0.2 / t))
     limit = a.quiet + max(0.0, 1 - a.threads / len(CPUS))
     rec, began, n, c0, losses = [], time.time(), max(1, a.warmup), time.process_time(), []
@@ -126,7 +177,7 @@ def measure(a, bench, model, peer, **more):
     print(json.dumps(dict(
         bench=bench, lib="torch", model=model, world=1, threads=a.threads, batch=a.batch, step_ms=round(1e3 * m, 3), min_ms=round(1e3 * min(tot), 3),
         max_ms=round(1e3 * max(tot), 3), img_s=round(a.batch / m, 3), img_s_best=round(a.batch / min(tot), 3), steps_per_sample=inner,
-        maxrss_mb=[round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)], losses=dict(zip(peer.names, losses)), finite=all(map(math.isfinite, losses)),
+        maxrss_mb=[peak_mib()], losses=dict(zip(peer.names, losses)), finite=all(map(math.isfinite, losses)),
         n_iters=len(rec), n_quiet=len(quiet), other_cpu_used=round(median([r[1] for r in use]), 3), cpu_s_per_step_rank0=round((time.process_time() - c0) / (len(rec) * inner), 4),
         channels_last=a.channels_last, torch=torch.__version__, blas=blas(), blas_core=blas_core(), flush_denormal=not a.keep_denormals, aten=os.environ.get("ATEN_CPU_CAPABILITY", "default"), malloc=os.environ.get("GLIBC_TUNABLES", ""), **more)), flush=True)
 
@@ -145,21 +196,31 @@ def golden(a, about, losses, params):
 
 class Adam:
     """Adam's step on lists, differentiable: (p, m, v) -> (p, m, v). beta = (0.9, 0.95), as BiSM's code."""
-    def __init__(self, torch, lr):
-        self.torch, self.lr, self.b1, self.b2, self.eps = torch, lr, 0.9, 0.95, 1e-8
+    def __init__(self, torch, lr, beta=(0.9, 0.95)):
+        self.torch, self.lr, (self.b1, self.b2), self.eps = torch, lr, beta, 1e-8
 
-    def step(self, p, m, v, g, t):
-        rate, corr = self.lr / (1 - self.b1 ** t), 1 / math.sqrt(1 - self.b2 ** t)
+    def rates(self, t):
+        """What step t = 1, 2, … multiplies the moments by."""
+        return self.lr / (1 - self.b1 ** t), 1 / math.sqrt(1 - self.b2 ** t)
+
+    def step(self, p, m, v, g, rates):
+        rate, corr = rates
         m = [self.b1 * x + (1 - self.b1) * y for x, y in zip(m, g)]
         v = [self.b2 * x + (1 - self.b2) * y * y for x, y in zip(v, g)]
         p = [x - rate * y / (z.sqrt() * corr + self.eps) for x, y, z in zip(p, m, v)]
         return p, m, v
 
-    def step_(self, p, m, v, g, t):
-        """The same, in place and without a graph."""
+    def step_(self, p, m, v, g, rates):
+        """The same, in place and without a graph of autograd; rates are a tensor in a compiled step."""
+        rate, corr = rates
+        if isinstance(rates, self.torch.Tensor):
+            with self.torch.no_grad():
+                for old, new in zip((p, m, v), self.step(p, m, v, g, rates)):
+                    self.torch._foreach_copy_(old, new)
+            return
         with self.torch.no_grad():
             self.torch._foreach_mul_(m, self.b1); self.torch._foreach_add_(m, g, alpha=1 - self.b1)
             self.torch._foreach_mul_(v, self.b2); self.torch._foreach_addcmul_(v, g, g, 1 - self.b2)
             d = self.torch._foreach_sqrt(v)
-            self.torch._foreach_mul_(d, 1 / math.sqrt(1 - self.b2 ** t)); self.torch._foreach_add_(d, self.eps)
-            self.torch._foreach_addcdiv_(p, m, d, -self.lr / (1 - self.b1 ** t))
+            self.torch._foreach_mul_(d, corr); self.torch._foreach_add_(d, self.eps)
+            self.torch._foreach_addcdiv_(p, m, d, -rate)

@@ -2,7 +2,9 @@
 """The latent-space energy-based prior on 32x32 pictures, CIFAR-10's generator [ALGORITHMS.md §4]: K0 = 60 Langevin steps of the prior,
 K1 = 20 of the posterior, one step of Adam on the generator and one on the energy; the same computation as --net lebm-pictures.
    ./lebm.py --batch 100 --threads 2"""
-from harness import parse, torch_for, measure, golden, wave
+import harness
+from graph import Graph
+from harness import parse, torch_for, measure, golden, wave, Adam
 
 
 def generator(ngf, latent, channels):
@@ -10,8 +12,10 @@ def generator(ngf, latent, channels):
     return [(latent, 8 * ngf, 8, 1, 0), (8 * ngf, 4 * ngf, 4, 2, 1), (4 * ngf, 2 * ngf, 4, 2, 1), (2 * ngf, channels, 3, 1, 1)]
 
 
-class Peer:
+class Peer(harness.Peer):
     names = ["recon", "energy"]
+    state = "g", "e", "gm", "gv", "em", "ev"
+    together = {"prior": 10, "posterior": 5}                         # Langevin steps in one graph; all of them compile for minutes and gain nothing
 
     def __init__(self, torch, batch, ngf=16, latent=128, nef=200, channels=3, k0=60, k1=20, lr_g=1e-4, lr_e=2e-5, channels_last=False, source=None):
         self.torch, self.batch, self.latent, self.K0, self.K1, self.s0, self.s1, self.sigma = torch, batch, latent, k0, k1, 0.4, 0.1, 0.3
@@ -32,8 +36,9 @@ class Peer:
         """Begins with the weights as they are."""
         layout = lambda w: w.contiguous(memory_format=self.torch.channels_last) if self.cl and w.dim() == 4 else w
         self.g = {k: layout(w.detach()) for k, w in self.g.items()}
-        adam = lambda net, lr: self.torch.optim.Adam(list(net.values()), lr, betas=self.beta, foreach=True)
-        self.opt_g, self.opt_e = adam(self.g, self.lr_g), adam(self.e, self.lr_e)
+        zeros = lambda net: [self.torch.zeros_like(w) for w in net.values()]
+        self.gm, self.gv, self.em, self.ev = zeros(self.g), zeros(self.g), zeros(self.e), zeros(self.e)
+        self.adam_g, self.adam_e = Adam(self.torch, self.lr_g, self.beta), Adam(self.torch, self.lr_e, self.beta)
 
     def decode(self, z):
         F, w = self.torch.nn.functional, self.g["generator.conv1.weight"]
@@ -53,14 +58,39 @@ class Peer:
         """What chain begins with (i = 0), and the noise of its step i = 1, 2, …"""
         return self.source(chain, i) if self.source else self.torch.randn(self.batch, self.latent)
 
-    def langevin(self, chain, steps, s, potential):
-        z = self.noise(chain, 0)
-        for i in range(steps):
+    def prior(self, z):
+        return self.energy(z).sum() + 0.5 * z.square().sum()
+
+    def posterior(self, z, x):
+        return (x - self.decode(z)).square().sum() / (2 * self.sigma ** 2) + self.prior(z)
+
+    def walk_prior(self, z, noise):
+        return self.walk(z, noise, self.s0, self.prior)
+
+    def walk_posterior(self, z, noise, *given):
+        return self.walk(z, noise, self.s1, lambda z: self.posterior(z, *given))
+
+    def walk(self, z, noise, s, potential):
+        """A Langevin step for each of noise."""
+        for xi in noise:
             z.requires_grad_(True)
             slope = self.torch.autograd.grad(potential(z), z)[0]
             with self.torch.no_grad():
-                z = z - 0.5 * s * s * slope + s * self.noise(chain, i + 1)
+                z = z - 0.5 * s * s * slope + s * xi
         return z.detach()
+
+    def chain(self, name, steps, walk, *given):
+        z, n = self.noise(name, 0), self.together[name] if self.graph else steps
+        for i in range(0, steps, n):
+            z = walk(z, [self.noise(name, j + 1) for j in range(i, i + n)], *given)
+        return z
+
+    def compile(self, mode):
+        for n in self.together:
+            if (self.K0 if n == "prior" else self.K1) % self.together[n]:
+                raise ValueError("want whole graphs of %d steps of the %s chain" % (self.together[n], n))
+        super().compile(mode)
+        self.walk_prior, self.walk_posterior = (Graph(self.torch, mode, self, ("g", "e"), f) for f in (self.walk_prior, self.walk_posterior))
 
     def learn(self, on):
         for w in list(self.g.values()) + list(self.e.values()):
@@ -70,16 +100,25 @@ class Peer:
         if x is None:
             x = self.pool[self.torch.randint(0, len(self.pool), (self.batch,))]
             x = x.contiguous(memory_format=self.torch.channels_last) if self.cl else x
-        self.learn(False)
-        prior = lambda z: self.energy(z).sum() + 0.5 * z.square().sum()
-        posterior = lambda z: (x - self.decode(z)).square().sum() / (2 * self.sigma ** 2) + prior(z)
-        minus, plus = self.langevin("prior", self.K0, self.s0, prior), self.langevin("posterior", self.K1, self.s1, posterior)
+        minus, plus = self.chain("prior", self.K0, self.walk_prior), self.chain("posterior", self.K1, self.walk_posterior, x)
+        return self.run([self.adam_g.rates(it + 1), self.adam_e.rates(it + 1)], x, minus, plus)
+
+    def loss_g(self, x, plus):
+        return (x - self.decode(plus)).square().sum() / self.batch
+
+    def clipped(self, g):
+        return g
+
+    def update(self, rates, x, minus, plus, *kept):
         self.learn(True)
-        loss_g = (x - self.decode(plus)).square().sum() / self.batch
-        self.opt_g.zero_grad(set_to_none=True); loss_g.backward(); self.opt_g.step()
+        loss_g = self.loss_g(x, plus, *kept)
+        g = self.clipped(self.torch.autograd.grad(loss_g, list(self.g.values())))
         loss_e = self.energy(plus).mean() - self.energy(minus).mean()
-        self.opt_e.zero_grad(set_to_none=True); loss_e.backward(); self.opt_e.step()
-        return [float(loss_g), float(loss_e)]
+        e = self.torch.autograd.grad(loss_e, list(self.e.values()))
+        self.learn(False)
+        self.adam_g.step_(list(self.g.values()), self.gm, self.gv, g, rates[0])
+        self.adam_e.step_(list(self.e.values()), self.em, self.ev, e, rates[1])
+        return loss_g, loss_e
 
 
 def main():

@@ -9,6 +9,8 @@ PAD, BEGIN, END, RESERVED = 0, 1, 2, 4
 
 
 class Peer(lebm.Peer):
+    together = {"prior": 10, "posterior": 2}
+
     def __init__(self, torch, batch, words=1789, length=20, embed=64, hidden=64, latent=32, nef=200, k0=60, k1=20, lr_g=1e-3, lr_e=2e-5, clip=5.0, source=None):
         self.torch, self.batch, self.latent, self.K0, self.K1, self.s0, self.s1 = torch, batch, latent, k0, k1, 0.4, 0.1
         self.clip, self.lr_g, self.lr_e, self.beta, self.source, self.cl, self.dropout = clip, lr_g, lr_e, (0.9, 0.999), source, False, 0.5
@@ -25,47 +27,66 @@ class Peer(lebm.Peer):
         self.zero = torch.zeros(4 * hidden)      # nn.LSTM's second bias
         self.reset()
 
-    def dropped(self, x, use):
-        """x (T, B, n) with a share left out."""
-        if not self.source:
-            return self.torch.nn.functional.dropout(x, self.dropout)
-        return x * (self.source("dropout", use, x.shape) > self.dropout) / (1 - self.dropout)
+    def kept(self, use, *shape):
+        """What dropout multiplies (T, B, n) numbers by."""
+        if self.source:
+            return (self.source("dropout", use, shape) > self.dropout) / (1 - self.dropout)
+        return self.torch.empty(shape).bernoulli_(1 - self.dropout).div_(1 - self.dropout)
 
     def embedded(self, x):
         """Words that are read, (T, B, embed)."""
         return self.torch.nn.functional.embedding(x[:, :-1].t(), self.g["generator.embedding.weight"])
 
-    def nll(self, x, words, z, dropout):
-        """-log p(x|z) of each sentence, (B); words are what embedded gives."""
-        torch, F, g = self.torch, self.torch.nn.functional, self.g
-        if dropout:
-            words = self.dropped(words, 0)
-        read = torch.cat([words, z.expand(len(words), *z.shape)], -1)
-        h0 = F.linear(z, g["generator.first.weight"], g["generator.first.bias"])[None]
-        weights = [g["generator.lstm.weight_ih"], g["generator.lstm.weight_hh"], g["generator.lstm.bias"], self.zero]
-        h = torch._VF.lstm(read, (h0, torch.zeros_like(h0)), weights, True, 1, 0.0, False, False, False)[0]
-        if dropout:
-            h = self.dropped(h, 1)
+    def nll(self, x, words, z, kept=None):
+        """-log p(x|z) of each sentence, (B); words are what embedded gives, kept what dropout multiplies those and the units by."""
+        F, g = self.torch.nn.functional, self.g
+        if kept:
+            words = words * kept[0]
+        h0 = F.linear(z, g["generator.first.weight"], g["generator.first.bias"])
+        h = (self.cells if self.graph else self.lstm)(words, z, h0)
+        if kept:
+            h = h * kept[1]
         logits = F.linear(h.flatten(0, 1), g["generator.out.weight"], g["generator.out.bias"])
         each = F.cross_entropy(logits, x[:, 1:].t().flatten(), ignore_index=PAD, reduction="none")
         return each.view(len(words), -1).sum(0)
 
+    def lstm(self, words, z, h):
+        """torch's own: h of every word, (T, B, hidden)."""
+        torch, g = self.torch, self.g
+        read = torch.cat([words, z.expand(len(words), *z.shape)], -1)
+        weights = [g["generator.lstm.weight_ih"], g["generator.lstm.weight_hh"], g["generator.lstm.bias"], self.zero]
+        return torch._VF.lstm(read, (h[None], torch.zeros_like(h)[None]), weights, True, 1, 0.0, False, False, False)[0]
+
+    def cells(self, words, z, h):
+        """The same, in operations that a compiler can fuse, with z's product made once."""
+        torch, g, c, out = self.torch, self.g, self.torch.zeros_like(h), []
+        of_words, of_z = g["generator.lstm.weight_ih"].split([words.shape[-1], z.shape[-1]], 1)
+        read = (words.flatten(0, 1) @ of_words.t()).view(*words.shape[:2], -1) + torch.addmm(g["generator.lstm.bias"], z, of_z.t())
+        for x in read:
+            i, f, n, o = (x + h @ g["generator.lstm.weight_hh"].t()).chunk(4, 1)
+            c = f.sigmoid() * c + i.sigmoid() * n.tanh()
+            h = o.sigmoid() * c.tanh()
+            out.append(h)
+        return torch.stack(out)
+
+    def posterior(self, z, x, words):
+        return self.nll(x, words, z).sum() + self.prior(z)
+
     def step(self, it, x=None):
         if x is None:
             x = self.pool[self.torch.randint(0, len(self.pool), (self.batch,))]
-        self.learn(False)
-        words = self.embedded(x)
-        prior = lambda z: self.energy(z).sum() + 0.5 * z.square().sum()
-        posterior = lambda z: self.nll(x, words, z, False).sum() + prior(z)
-        minus, plus = self.langevin("prior", self.K0, self.s0, prior), self.langevin("posterior", self.K1, self.s1, posterior)
-        self.learn(True)
-        loss_g = self.nll(x, self.embedded(x), plus, True).mean()
-        self.opt_g.zero_grad(set_to_none=True); loss_g.backward()
-        self.torch.nn.utils.clip_grad_norm_(self.g.values(), self.clip)
-        self.opt_g.step()
-        loss_e = self.energy(plus).mean() - self.energy(minus).mean()
-        self.opt_e.zero_grad(set_to_none=True); loss_e.backward(); self.opt_e.step()
-        return [float(loss_g), float(loss_e)]
+        minus, plus = self.chain("prior", self.K0, self.walk_prior), self.chain("posterior", self.K1, self.walk_posterior, x, self.embedded(x))
+        size = x.shape[1] - 1, len(x)
+        kept = [self.kept(0, *size, self.g["generator.embedding.weight"].shape[1]), self.kept(1, *size, self.g["generator.first.bias"].shape[0])]
+        return self.run([self.adam_g.rates(it + 1), self.adam_e.rates(it + 1)], x, minus, plus, kept)
+
+    def loss_g(self, x, plus, kept):
+        return self.nll(x, self.embedded(x), plus, kept).mean()
+
+    def clipped(self, g):
+        norm = self.torch.stack([x.norm() for x in g]).norm()
+        by = (self.clip / (norm + 1e-6)).clamp(max=1.0)
+        return [x * by for x in g]
 
 
 def main():

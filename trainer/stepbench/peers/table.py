@@ -18,6 +18,16 @@ def cpu():
 BARS = {"conv32": ">= 1.25", "resnet128": ">= 1.25", "conv32-bf16": ">= 1.25", "resnet128-bf16": ">= 1.25", "ranks": ">= 0.97", "grbm-bidsm": ">= 1.5", "conv-sm": ">= 1.5"}
 
 
+def row(case, a, ra, b, rb):
+    sa, sb = ([r["result"]["img_s"] for r in x] for x in (ra, rb))
+    each = [x / y for x, y in zip(sa, sb)]
+    of = lambda f: " : ".join(f([r["result"] for r in x]) for x in (ra, rb))
+    print("| %s | %s | %.2f | %s | %.2f | **%.2f** | %s | %s | %s | %s | %s |" % (
+        case, a, median(sa), b, median(sb), median(sa) / median(sb), " ".join("%.2f" % x for x in each), BARS.get(case, ""),
+        of(lambda v: "%d" % median([sum(r["maxrss_mb"]) for r in v])), of(lambda v: "%.0f %%" % (100 * median([r["other_cpu_used"] for r in v]))),
+        of(lambda v: "%d of %d" % (sum(r["n_quiet"] for r in v), sum(r["n_iters"] for r in v)))))
+
+
 def main():
     cases = {}
     for l in open(sys.argv[1]):
@@ -31,15 +41,10 @@ def main():
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     notes = set()
     for case, sides in cases.items():
-        (a, ra), (b, rb) = list(sides.items())[:2]
-        sa, sb = ([r["result"]["img_s"] for r in x] for x in (ra, rb))
-        each = [x / y for x, y in zip(sa, sb)]
-        of = lambda f: " : ".join(f([r["result"] for r in x]) for x in (ra, rb))
-        print("| %s | %s | %.2f | %s | %.2f | **%.2f** | %s | %s | %s | %s | %s |" % (
-            case, a, median(sa), b, median(sb), median(sa) / median(sb), " ".join("%.2f" % x for x in each), BARS.get(case, ""),
-            of(lambda v: "%d" % median([sum(r["maxrss_mb"]) for r in v])), of(lambda v: "%.0f %%" % (100 * median([r["other_cpu_used"] for r in v]))),
-            of(lambda v: "%d of %d" % (sum(r["n_quiet"] for r in v), sum(r["n_iters"] for r in v)))))
-        for r in (x["result"] for x in ra + rb):
+        (a, ra), *others = sides.items()
+        for b, rb in others:
+            row(case, a, ra, b, rb)
+        for r in (x["result"] for rs in sides.values() for x in rs):
             if r["n_quiet"] < 3:
                 notes.add("**Not a measurement:** %s has runs with fewer than 3 quiet samples; other programs were busy." % case)
             if r.get("blas") == "reference":

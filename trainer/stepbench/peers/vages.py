@@ -4,6 +4,7 @@ L = 2 particles, each refined by C = 5 Langevin steps, one step of Adam on the e
    ./vages.py --batch 100 --threads 2
    ./vages.py --form 2        the covariance as published, a product of two copies of log p, in the place of slopes along z"""
 import math
+import harness
 from harness import parse, torch_for, measure, golden, wave, Adam
 
 
@@ -31,8 +32,9 @@ def shapes(size, channels, width, depth, latent, wide):
     return model, q
 
 
-class Peer:
+class Peer(harness.Peer):
     names = ["upper", "lower"]
+    state = "theta", "phi", "tm", "tv", "pm", "pv", "sigma"
 
     def __init__(self, torch, batch, size=32, channels=1, width=8, depth=2, latent=50, wide=8, k=5, particles=2, refine=5, rate=1e-2, cool=1e-4, lr=1e-4, form=3, channels_last=False, source=None):
         self.torch, self.batch, self.depth, self.latent, self.K, self.L, self.C, self.rate, self.cool, self.form = torch, batch, depth, latent, k, particles, refine, rate, cool, form
@@ -82,20 +84,27 @@ class Peer:
     def noise(self, kind, place, i, *shape):
         return self.source(kind, place, i, shape) if self.source else self.torch.randn(*shape)
 
-    def blurred(self, v, place):
-        eps = self.layout(self.noise("blur", place, 0, *v.shape))
+    def draws(self, v):
+        """The noise of a step: what blurs v and where latents begin, of the upper level (place 0, and sets 0 to 2) and of each lower step (3, 4, …), and what moves the particles."""
+        one, many = (self.batch, self.latent), (self.batch, self.L, self.latent)
+        upper, lower = range(3), range(3, 3 + self.K)
+        blur = {place: self.layout(self.noise("blur", place, 0, *v.shape)) for place in [0, *lower]}
+        latent = {**{place: self.noise("latent", place, 0, *one) for place in lower}, **{s: self.noise("latent", s, 0, *many) for s in upper}}
+        return blur, latent, [[self.noise("refine", s, i, *many) for s in upper] for i in range(self.C)]
+
+    def blurred(self, v, eps):
         return v + self.sigma[:, None, None, None] * eps, eps
 
-    def lower(self, v, i):
+    def lower(self, v, blur, latent):
         """One step of q: half the squared slope of log p - log q at a sample, over sigma."""
         torch, grad = self.torch, self.torch.autograd.grad
-        v, _ = self.blurred(v, 3 + i)
+        v, _ = self.blurred(v, blur)
         with torch.no_grad():
             f = self.features(self.theta, v)
         for w in self.phi.values():
             w.requires_grad_(True)
         mean, logstd = self.infer(self.phi, v)
-        h = mean + logstd.exp() * self.noise("latent", 3 + i, 0, self.batch, self.latent)
+        h = mean + logstd.exp() * latent
         e = self.energy(self.theta, f, h[:, None]).sum()
         slope = -grad(e, h, create_graph=True)[0] + (h - mean) * (-2 * logstd).exp()
         loss = (0.5 * slope.square().sum(1) / self.sigma).mean()
@@ -104,28 +113,28 @@ class Peer:
             w.requires_grad_(False)
         return loss, g
 
-    def particles(self, f, mean, logstd):
+    def particles(self, f, mean, logstd, latent, refine):
         """Three sets of L, (3, B, L, latent), carried towards p(h|v)."""
         torch, L = self.torch, self.L
-        eps = torch.cat([self.noise("latent", s, 0, self.batch, L, self.latent) for s in range(3)], 1)
+        eps = torch.cat([latent[s] for s in range(3)], 1)
         h = mean[:, None] + logstd.exp()[:, None] * eps
         for i in range(self.C):
             h.requires_grad_(True)
             slope = torch.autograd.grad(self.energy(self.theta, f, h).sum(), h)[0]
-            xi = torch.cat([self.noise("refine", s, i, self.batch, L, self.latent) for s in range(3)], 1)
+            xi = torch.cat(refine[i], 1)
             with torch.no_grad():
                 h = h - 0.5 * self.rate * slope + self.cool * xi
         return h.detach().split(L, 1)
 
-    def upper(self, v):
+    def upper(self, v, blur, latent, refine):
         torch, grad = self.torch, self.torch.autograd.grad
-        v, eps = self.blurred(v, 0)
+        v, eps = self.blurred(v, blur[0])
         with torch.no_grad():
             mean, logstd = self.infer(self.phi, v)
         v.requires_grad_(True)
         still = {n: w.detach() for n, w in self.theta.items()}              # not the tensors that are learnt below: what saved them would learn too
         f = self.features(still, v)
-        h1, h2, h3 = self.particles(f.detach(), mean, logstd)
+        h1, h2, h3 = self.particles(f.detach(), mean, logstd, latent, refine)
         sigma = self.sigma[:, None, None, None]
         score = -grad(self.energy(still, f, h1).mean(1).sum(), v, retain_graph=True)[0]
         miss = score / sigma + eps / self.sigma0 ** 2
@@ -162,12 +171,16 @@ class Peer:
     def step(self, it, v=None):
         if v is None:
             v = self.layout(self.pool[self.torch.randint(0, len(self.pool), (self.batch,))])
+        return self.run([self.adam.rates(t) for t in (*range(self.K * it + 1, self.K * (it + 1) + 1), it + 1)], v, self.draws(v))
+
+    def update(self, rates, v, draws):
+        blur, latent, refine = draws
         for i in range(self.K):
-            low, g = self.lower(v, i)
-            self.adam.step_(list(self.phi.values()), self.pm, self.pv, g, self.K * it + i + 1)
-        up, g = self.upper(v)
-        self.adam.step_(list(self.theta.values()), self.tm, self.tv, g, it + 1)
-        return [float(up), float(low)]
+            low, g = self.lower(v, blur[3 + i], latent[3 + i])
+            self.adam.step_(list(self.phi.values()), self.pm, self.pv, g, rates[i])
+        up, g = self.upper(v, blur, latent, refine)
+        self.adam.step_(list(self.theta.values()), self.tm, self.tv, g, rates[-1])
+        return up, low
 
 
 def main():
