@@ -50,6 +50,33 @@ func TestBest(t *testing.T) {
 	}
 }
 
+// TestReweigh: the spread is that of a normal distribution with the residuals' median, and what is
+// further off than 1.345 of it counts less.
+func TestReweigh(t *testing.T) {
+	for _, c := range []struct {
+		residuals []float64
+		median    float64
+	}{{[]float64{3, -1, 2, 9, 0}, 2}, {[]float64{4, 1, -3, 2}, 2.5}, {[]float64{0.5}, 0.5}} {
+		var f fit
+		for _, r := range c.residuals {
+			f.points = append(f.points, point{residual: r})
+		}
+		f.reweigh()
+		if !close8(f.spread, 1.4826*c.median) {
+			t.Errorf("%v: a spread of %v, want %v", c.residuals, f.spread, 1.4826*c.median)
+		}
+		for i, r := range c.residuals {
+			want := 1.0
+			if far := math.Abs(r) / (1.345 * 1.4826 * c.median); far > 1 {
+				want = 1 / far
+			}
+			if got := f.points[i].weight; !close8(got, want) {
+				t.Errorf("%v: %v counts %v, want %v", c.residuals, r, got, want)
+			}
+		}
+	}
+}
+
 // TestIntervals: of one cost the interval is that of a mean, by Student's t for 4 degrees of freedom,
 // 2.776445; with wild times by Huber's variance, and never wider than what a time allows.
 func TestIntervals(t *testing.T) {
