@@ -39,7 +39,7 @@ func TestBest(t *testing.T) {
 		}
 		x := f.best()
 		if c.points[0].path[1] == 2 { // either of them alone explains all
-			if loss := math.Abs(x[0] + 2*x[1] - 2); loss > 1e-8 {
+			if loss := math.Abs(x[0] + 2*x[1] - 2); !(loss <= 1e-8) {
 				t.Errorf("%v does not explain the times", x)
 			}
 			continue
@@ -91,10 +91,10 @@ func TestIntervals(t *testing.T) {
 	check := func(name string, variance, half float64) {
 		t.Helper()
 		got, precision := f.intervals()
-		if math.Abs(got[0]-half) > 1e-6 {
+		if !(math.Abs(got[0]-half) <= 1e-6) {
 			t.Errorf("%s: ±%v, want ±%v", name, got[0], half)
 		}
-		if want := 5 / (variance * math.Pow(student/normal, 2)); len(precision) != nCosts || math.Abs(precision[0][0]/want-1) > 1e-6 || precision[0][1] != 0 || precision[1][1] != 0 {
+		if want := 5 / (variance * math.Pow(student/normal, 2)); len(precision) != nCosts || !(math.Abs(precision[0][0]/want-1) <= 1e-6) || precision[0][1] != 0 || precision[1][1] != 0 {
 			t.Errorf("%s: precision %v, want %v", name, precision, want)
 		}
 	}
