@@ -39,13 +39,40 @@ func TestBest(t *testing.T) {
 		}
 		x := f.best()
 		if c.points[0].path[1] == 2 { // either of them alone explains all
-			if loss := math.Abs(x[0] + 2*x[1] - 2); loss > 1e-8 {
+			if loss := math.Abs(x[0] + 2*x[1] - 2); !(loss <= 1e-8) {
 				t.Errorf("%v does not explain the times", x)
 			}
 			continue
 		}
 		if !close8(x[0], c.first) || !close8(x[1], c.second) || len(x) != nCosts {
 			t.Errorf("%v, want %v and %v", x, c.first, c.second)
+		}
+	}
+}
+
+// TestReweigh: the spread is that of a normal distribution with the residuals' median, and what is
+// further off than 1.345 of it counts less.
+func TestReweigh(t *testing.T) {
+	for _, c := range []struct {
+		residuals []float64
+		median    float64
+	}{{[]float64{3, -1, 2, 9, 0}, 2}, {[]float64{4, 1, -3, 2}, 2.5}, {[]float64{0.5}, 0.5}} {
+		var f fit
+		for _, r := range c.residuals {
+			f.points = append(f.points, point{residual: r})
+		}
+		f.reweigh()
+		if !close8(f.spread, 1.4826*c.median) {
+			t.Errorf("%v: a spread of %v, want %v", c.residuals, f.spread, 1.4826*c.median)
+		}
+		for i, r := range c.residuals {
+			want := 1.0
+			if far := math.Abs(r) / (1.345 * 1.4826 * c.median); far > 1 {
+				want = 1 / far
+			}
+			if got := f.points[i].weight; !close8(got, want) {
+				t.Errorf("%v: %v counts %v, want %v", c.residuals, r, got, want)
+			}
 		}
 	}
 }
@@ -64,10 +91,10 @@ func TestIntervals(t *testing.T) {
 	check := func(name string, variance, half float64) {
 		t.Helper()
 		got, precision := f.intervals()
-		if math.Abs(got[0]-half) > 1e-6 {
+		if !(math.Abs(got[0]-half) <= 1e-6) {
 			t.Errorf("%s: ±%v, want ±%v", name, got[0], half)
 		}
-		if want := 5 / (variance * math.Pow(student/normal, 2)); len(precision) != nCosts || math.Abs(precision[0][0]/want-1) > 1e-6 || precision[0][1] != 0 || precision[1][1] != 0 {
+		if want := 5 / (variance * math.Pow(student/normal, 2)); len(precision) != nCosts || !(math.Abs(precision[0][0]/want-1) <= 1e-6) || precision[0][1] != 0 || precision[1][1] != 0 {
 			t.Errorf("%s: precision %v, want %v", name, precision, want)
 		}
 	}
