@@ -79,7 +79,7 @@ func makeDirs(ctx context.Context, o *options, info runInfo, w *world.World) (k 
 	}
 	if err := w.Barrier(ctx, "run directory"); err != nil {
 		if k != nil {
-			err = errors.Join(err, k.Close())
+			err = errors.Join(noteFailed(k.dir, err), k.Close())
 		}
 		return nil, err
 	}
