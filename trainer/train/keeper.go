@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"ebtrain/data/atomicfile"
@@ -43,7 +44,14 @@ func noteFailed(dir *rundir.Dir, err error) error {
 	if err == nil || errors.Is(err, cliflag.ErrStopped) {
 		return err
 	}
-	return errors.Join(err, dir.Failed(err.Error()))
+	failed := dir.Failed(err.Error())
+	if failed == nil {
+		return err
+	}
+	if why, ok := errors.AsType[syscall.Errno](failed); ok && errors.Is(err, why) {
+		return err // as where the disk is full: it is said once
+	}
+	return errors.Join(err, failed)
 }
 
 // Saved notes that there is a checkpoint here.
@@ -79,7 +87,7 @@ func makeDirs(ctx context.Context, o *options, info runInfo, w *world.World) (k 
 	}
 	if err := w.Barrier(ctx, "run directory"); err != nil {
 		if k != nil {
-			err = errors.Join(err, k.Close())
+			err = errors.Join(noteFailed(k.dir, err), k.Close())
 		}
 		return nil, err
 	}
