@@ -61,10 +61,18 @@ func (r record) value(i int, column string) (float64, error) {
 		return 0, fmt.Errorf("column %q has no value, only %q", column, r.fields[i])
 	case errors.Is(err, strconv.ErrRange), math.IsInf(v, 0):
 		return 0, fmt.Errorf("column %q is %.40q, expected a finite number", column, text)
+	case err != nil && number(strings.ReplaceAll(text, ",", "")):
+		return 0, fmt.Errorf("column %q is %.40q, expected a number with a point and without commas, as 1234.5: write all so, as sed 's/,/./g' does where commas are decimal and stand for nothing else", column, text)
 	case err != nil:
 		return 0, fmt.Errorf("column %q is %.40q, expected a number: --leave-out leaves a column out, --label-column makes classes of it", column, text)
 	}
 	return v, nil
+}
+
+// number says whether a text is one.
+func number(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil
 }
 
 // class is what stands in column i, which is called so.

@@ -259,6 +259,8 @@ func TestTableBad(t *testing.T) {
 		{"Parquet", "a.csv", "PAR1....", TableOptions{}, ": a Parquet file: save it as CSV"},
 		{"an array", "a.csv", string(npyFile("<f8", "(1, 2)", doubles(1, 2))), TableOptions{}, ": an array of NumPy's: give it a name that ends in .npy"},
 		{"no number", "a.csv", "a,b\n1,2\n3,four\n", TableOptions{}, `: line 3: column "b" is "four", expected a number: --leave-out leaves a column out`},
+		{"decimal commas", "a.csv", "a;b\n1,5;2\n", TableOptions{Delimiter: ';'}, `: line 2: column "a" is "1,5", expected a number with a point and without commas, as 1234.5: write all so, as sed 's/,/./g' does`},
+		{"thousands", "a.csv", "a,b\n1,2\n\"1,234.5\",3\n", TableOptions{}, `: line 3: column "a" is "1,234.5", expected a number with a point and without commas`},
 		{"first no number", "a.csv", "a,b\nx,2\n", TableOptions{Standardize: true}, `: line 2: column "a" is "x", expected a number: --leave-out leaves a column out, --label-column makes classes of it; no row of the split train can be used`},
 		{"missing", "a.csv", "a,b\n1,2\n,4\n", TableOptions{}, `: line 3: column "a" has no value, only ""`},
 		{"NaN", "a.csv", "1,nan\n", TableOptions{}, `: line 1: column "1" has no value, only "nan"`},

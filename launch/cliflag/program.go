@@ -56,7 +56,7 @@ func (p Program) Parse(fs *pflag.FlagSet, args []string, out io.Writer) error {
 	case fs.NArg() > 0 && p.Args == "":
 		return Usage("unexpected argument %q: every setting of %s is a flag", fs.Arg(0), p.Name)
 	default:
-		return nil
+		return checkTilde(fs)
 	}
 	if _, err := io.WriteString(out, text); err != nil {
 		return err

@@ -126,10 +126,7 @@ func (e *evaluation) compareSets(ctx context.Context, r *report) (err error) {
 	if err != nil {
 		return err
 	}
-	cache, err := e.featureCache()
-	if err != nil {
-		return err
-	}
+	cache := e.featureCache()
 	compared, makers := int64(0), e.makers()
 	tell := func(what string) { e.show.Progress(what, "sets/s", compared, int64(len(makers))) }
 	j, err := compare.New(ctx, compare.Config{
@@ -199,8 +196,9 @@ func (e *evaluation) noMoreThan(n int) (asMany func(samples int) (notes []string
 	}
 }
 
-// featureCache is where features of real pictures are kept.
-func (e *evaluation) featureCache() (feature.Cache, error) {
+// featureCache is where features of real pictures are kept: nowhere, which is said, where
+// there is no folder for that.
+func (e *evaluation) featureCache() feature.Cache {
 	said := false
 	c := feature.Cache{Dir: e.o.cache, Say: func(err error) {
 		if no := errors.Is(err, feature.ErrNotKept); !no || !said { // once is enough of a folder that takes none
@@ -214,11 +212,12 @@ func (e *evaluation) featureCache() (feature.Cache, error) {
 	case "":
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return c, fmt.Errorf("there is no folder for features of real pictures: %w: name one with --feature-cache, or %s", err, noCache)
+			c.Say(fmt.Errorf("%w: %w: name a folder, or %s", feature.ErrNotKept, err, noCache))
+			break
 		}
 		c.Dir = filepath.Join(base, "ebtrain", "features")
 	}
-	return c, nil
+	return c
 }
 
 // comparison is what measures say of the sets.

@@ -50,6 +50,21 @@ func TestNothingIsKept(t *testing.T) {
 	}
 }
 
+// Without a home there is no folder for features: that is said, once, and ends nothing.
+func TestNoHome(t *testing.T) {
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	e := comparingToy(t)
+	var said strings.Builder
+	e.log, e.o.measures, e.o.cache = slog.New(slog.NewTextHandler(&said, nil)), "kid", ""
+	if r, err := e.measure(t.Context()); err != nil || r.Quality == nil {
+		t.Fatal(r, err)
+	}
+	if n := strings.Count(said.String(), "\n"); n != 1 || !strings.Contains(said.String(), "they are not kept for the next time: neither $XDG_CACHE_HOME nor $HOME are defined: name a folder, or none") {
+		t.Errorf("it says %d things:\n%s", n, &said)
+	}
+}
+
 func TestCompare(t *testing.T) {
 	if testing.Short() {
 		t.Skip("left out by -short: seven measures of seven sets; TestRanksAgree of package compare has fewer")

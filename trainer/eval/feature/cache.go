@@ -48,7 +48,7 @@ func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Ne
 	key := digest(edition, data, n, net.Digest, digits)
 	file := filepath.Join(c.Dir, key+".safetensors")
 	m, err := c.read(file, key, n)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+	if err != nil && !absent(err) {
 		c.Say(fmt.Errorf("what was kept is damaged, and computed again: %w", err))
 	}
 	had := err == nil
@@ -71,6 +71,12 @@ func (c Cache) read(file, key string, n int) (quality.Matrix, error) {
 		return quality.Matrix{}, fs.ErrNotExist
 	}
 	return readFeatures(file, key, n)
+}
+
+// absent says whether reading failed because nothing is there, as in a folder that may not
+// be looked into: whether it takes files is seen when some are kept.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrPermission)
 }
 
 // keep writes features into a file.

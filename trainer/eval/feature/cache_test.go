@@ -2,9 +2,12 @@ package feature
 
 import (
 	"bytes"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"ebtrain/trainer/eval/quality"
@@ -51,5 +54,15 @@ func TestEveryFlippedByteOfKeptFeatures(t *testing.T) {
 	}
 	if again := computed; !slices.Equal(ask(), want) || computed != again {
 		t.Error("what was computed last is not kept")
+	}
+}
+
+// What may not be read is not called damaged: a folder of another user's is one that takes
+// nothing, of which it is said once that nothing is kept.
+func TestAbsent(t *testing.T) {
+	for err, want := range map[error]bool{syscall.ENOENT: true, syscall.ENOTDIR: true, syscall.EACCES: true, syscall.EPERM: true, syscall.EIO: false, io.ErrUnexpectedEOF: false} {
+		if got := absent(&fs.PathError{Op: "open", Path: "f", Err: err}); got != want {
+			t.Errorf("%v: %v, want %v", err, got, want)
+		}
 	}
 }
