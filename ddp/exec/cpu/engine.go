@@ -24,6 +24,8 @@ func bestEngine(team *threads.Team) (e engine.Engine, notice string, err error) 
 		e = native.On(team)
 	case err != nil:
 		return nil, "", err
+	default:
+		e = native.Ahead(team, e)
 	}
 	return amx.On(team, winograd.On(team, e)), notice, nil
 }

@@ -168,3 +168,10 @@ func (k *directW) orderPart(chunk int, ws *workspace) {
 		ws.turn.run(k.o.dst[o:o+taps*c], taps, rows[o:o+taps*c], c, taps, c)
 	}
 }
+
+func accumulate(dst, src []float32) {
+	src = src[:len(dst)]
+	for i, v := range src {
+		dst[i] += v
+	}
+}

@@ -11,21 +11,18 @@ import (
 // tap t, k = t·channels + c, and
 //
 //	B[k, n] = data[base + taps[t] + c*channelStep + n*columnStep]
-//
-// or, if order is given, with order[n] instead of n*columnStep.
 type columns struct {
 	base                    int
 	taps                    []int
 	channels                int
 	channelStep, columnStep int
-	order                   []int
 }
 
 // inPlace says whether columns n … n+cols-1 may be read where they lie, rows of B being
 // rows of memory, and how far apart those are.
 func (v *columns) inPlace(mk *micro.Kernel, data []float32, n, cols int) (b []float32, step int, ok bool) {
 	whole := mk.Masks || cols == mk.NR || cols == mk.Narrow
-	if v.columnStep != 1 || v.order != nil || len(v.taps) != 1 || !whole {
+	if v.columnStep != 1 || len(v.taps) != 1 || !whole {
 		return nil, 0, false
 	}
 	return data[v.base+v.taps[0]+n:], v.channelStep, true
@@ -40,10 +37,6 @@ func (v *columns) pack(turn *transposer, dst, data []float32, n, cols, nr int) {
 	if cols < nr {
 		clear(dst)
 	}
-	if v.order != nil {
-		v.packOrdered(dst, data, n, cols, nr)
-		return
-	}
 	data = data[v.base+n*v.columnStep:]
 	switch {
 	case v.columnStep == 1:
@@ -52,19 +45,6 @@ func (v *columns) pack(turn *transposer, dst, data []float32, n, cols, nr int) {
 		turn.run(dst, nr, data[v.taps[0]:], v.columnStep, cols, v.channels)
 	default:
 		v.packTaps(turn, dst, data, cols, nr)
-	}
-}
-
-func (v *columns) packOrdered(dst, data []float32, n, cols, nr int) {
-	k := 0
-	for _, tap := range v.taps {
-		for c := range v.channels {
-			src := data[v.base+tap+c*v.channelStep:]
-			for j, i := range v.order[n : n+cols] {
-				dst[k*nr+j] = src[i]
-			}
-			k++
-		}
 	}
 }
 

@@ -23,16 +23,17 @@
 // depend on the number of threads; they do depend on the micro-kernel.
 //
 //	op             A                   B
-//	matmul         A or Aᵀ             B or Bᵀ
-//	Forward        windows of x        the weight            products, windows
-//	GradX          windows of dy       the weight            products, windows
-//	  few channels rows of dy          the weight, then      col2im
-//	                                   windows are added up
-//	GradW          dyᵀ                 windows of x          gradW
-//	heads          images reordered    the weight            head
+//	matmul         A or Aᵀ             B or Bᵀ             products
+//	Forward        windows of x        the weight          direct, or products
+//	GradX          windows of dy       the weight          direct, or products
+//	GradW          windows of x, as    dy                  directW
+//	               columns
+//	  large dw     dyᵀ                 windows of x        gradW
+//	heads          images reordered    the weight          head
 //
-// Windows are never written out (implicit im2col): a few strips of contiguous
-// memory, they are gathered for one block of depth at a time.
+// Windows are never written out (implicit im2col). They are read where the image lies
+// (type band); where rows of the image are short, or taps no neighbours, they are gathered,
+// a few strips of contiguous memory, for one block of depth at a time.
 //
 // Concurrency: an engine of New owns threads-1 goroutines, which Close ends. An engine
 // and its kernels are used by one goroutine at a time.
@@ -116,8 +117,6 @@ func (e *Engine) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, er
 			return k, nil
 		}
 		return newGradW(e, p), nil
-	case op == engine.GradX && col2imPays(e.kernel, p):
-		return newCol2im(e, p), nil
 	}
 	if k := newDirect(e, op, p); k != nil {
 		return k, nil
