@@ -85,6 +85,8 @@ def main():
     p = Peer(torch, 4, 8, 2, 2, 3, lr=0.01, source=lambda s: 1.2 * wave(torch, s, 1000 * p.it + 100))
     p.params = [0.4 * wave(torch, q.shape, i) for i, q in enumerate(p.params)]
     p.reset()
+    if a.compile:
+        p.compile(a.compile)
     losses = []
     for it in range(2):
         p.it = it

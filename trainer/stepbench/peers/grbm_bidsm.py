@@ -95,6 +95,8 @@ def main():
     vals = [0.4 * wave(torch, q.shape, i) for i, q in enumerate(p.theta + p.phi)]
     p.theta, p.phi = vals[:4], vals[4:]
     p.reset()
+    if a.compile:
+        p.compile(a.compile)
     losses = []
     for it in range(2):
         p.it = it

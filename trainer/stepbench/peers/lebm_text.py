@@ -107,6 +107,8 @@ def main():
     for k, (net, name) in enumerate([(p.g, n) for n in p.g] + [(p.e, n) for n in p.e]):
         net[name] = 0.4 * wave(torch, net[name].shape, k)
     p.reset()
+    if a.compile:
+        p.compile(a.compile)
     x = torch.tensor([[1, 4, 5, 2, 0, 0], [1, 6, 3, 5, 4, 2], [1, 5, 2, 0, 0, 0], [1, 4, 6, 6, 2, 0]])
     losses = []
     for it in range(2):

@@ -195,6 +195,8 @@ def main():
     for k, (net, name) in enumerate([(p.theta, n) for n in p.theta] + [(p.phi, n) for n in p.phi]):
         net[name] = 0.4 * wave(torch, net[name].shape, k)
     p.reset()
+    if a.compile:
+        p.compile(a.compile)
     losses = []
     for it in range(2):
         p.it = it
