@@ -25,7 +25,7 @@ func TestNoteFailed(t *testing.T) {
 		if err := noteFailed(d, end); err != end { //nolint:errorlint // it itself
 			t.Errorf("%v became %v", end, err)
 		}
-		if noted := d.Config().Failed != ""; noted != (end == boom) {
+		if noted := d.Config().Failed != ""; noted != errors.Is(end, boom) {
 			t.Errorf("of %v it is noted: %v", end, noted)
 		}
 	}

@@ -19,13 +19,14 @@ func (n Net) variables(t *testing.T) []nn.Variable {
 	return c.Variables()
 }
 
-// Digits are a device's, whatever it computed before, and other devices have others.
+// Digits are a device's, whatever it computed before and however many pictures at a time, and
+// other devices have others.
 func TestDigits(t *testing.T) {
 	net := Random(2, Size{3, 16, 12})
 	seen := map[string]string{}
 	for name, b := range backends(t) {
-		for _, before := range []int{0, 2} {
-			e, err := NewExtractor(b, net, 2)
+		for _, before := range []int{0, 2, 4} {
+			e, err := NewExtractor(b, net, max(1, before))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,14 +17,14 @@ func (t *Trainer) begin() error {
 	t.tell(0, "read the weights to begin with")
 	digest, err := ckpt.LearnedDigest(t.cfg.From)
 	if err != nil {
-		return removed(t.cfg.From, err)
+		return unread(t.cfg.From, err)
 	}
 	if digest != t.cfg.FromDigest {
 		return fmt.Errorf("%s is not the checkpoint that this run began with (its digest is %.15s, that one's %.15s): put that one there, or begin again with another --out", t.cfg.From, digest, t.cfg.FromDigest)
 	}
 	_, groups, err := ckpt.Read(t.cfg.From)
 	if err != nil {
-		return removed(t.cfg.From, err)
+		return unread(t.cfg.From, err)
 	}
 	weights := nn.OfNetworks(nn.Only(t.specs, nn.Weight), t.cfg.FromNetworks)
 	c := &checkpoint{from: t.cfg.From, groups: map[string][]ckpt.Named{ckpt.Weights: groups[ckpt.Weights]}}
@@ -45,10 +45,14 @@ func (t *Trainer) begin() error {
 	return nil
 }
 
-// removed is err, of reading the checkpoint at path, with what to do where there is none any
-// more: its own run may train, and keeps the newest only.
-func removed(path string, err error) error {
+// unread is err, of reading the checkpoint at path, with what to do where it is damaged, which
+// is not seen before it is read, and where there is none any more: its own run may train, and
+// keeps the newest only.
+func unread(path string, err error) error {
 	if _, gone := os.Stat(path); !errors.Is(gone, os.ErrNotExist) {
+		if _, damaged := errors.AsType[*ckpt.DamagedError](err); damaged {
+			err = fmt.Errorf("%w: begin with another of its run, by --from-step", err)
+		}
 		return err
 	}
 	return fmt.Errorf("%w: it is the one that this run begins with, and was removed, as a run that trains removes all but the newest (--ckpt-keep): put it back, or begin again with another --from-step and --out", err)

@@ -145,7 +145,7 @@ func TestCannotBeginWith(t *testing.T) {
 		"gone: no such file or directory: it is the one that this run begins with, and was removed, ": func(c *loop.Config, _ *int) { c.From = filepath.Join(t.TempDir(), "gone") },
 		"is not the checkpoint that this run began with":                                              func(c *loop.Config, _ *int) { c.FromDigest = "sha256:0123456789abcdef" },
 		"the model wants f32[": func(_ *loop.Config, width *int) { *width = 8 },
-		"SHA-256 is": func(c *loop.Config, _ *int) {
+		"the checkpoint is damaged: begin with another of its run, by --from-step": func(c *loop.Config, _ *int) {
 			c.From = filepath.Join(t.TempDir(), filepath.Base(from))
 			if err := os.CopyFS(c.From, os.DirFS(from)); err != nil {
 				t.Fatal(err)
