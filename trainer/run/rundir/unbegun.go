@@ -13,8 +13,8 @@ import (
 // it has done no step: then it is in nobody's way, and Create replaces it. It can still go on,
 // and Resumed takes the note back.
 func (d *Dir) Failed(words string) error {
-	inPlace := d.InPlace() == nil // else it is in the way of nobody
-	if d.config.began() || !unbegun(d.Layout) || !inPlace {
+	there := d.InPlace() == nil // else it is in the way of nobody
+	if d.config.began() || !unbegun(d.Layout) || !there {
 		return nil
 	}
 	d.config.Failed = words
