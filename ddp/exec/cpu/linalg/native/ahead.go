@@ -21,13 +21,14 @@ const (
 	// fewFilters is up to how many filters it is still the slower one, but for gradients of
 	// weights, for any number of them.
 	fewFilters = 32
-	// little is the number of multiply-adds below which oneDNN's products take longer.
-	little = 1 << 21
+	// big is the number of multiply-adds from which on oneDNN's products may be the faster
+	// ones.
+	big = 1 << 27
 )
 
-// Ahead is an engine on a team that does convolutions of few channels and little products
-// itself, in float32, and leaves the rest to another, which it closes in the end. Without
-// AVX-512 it is the other.
+// Ahead is an engine on a team that does convolutions of few channels itself, and all but
+// big products, in float32, and leaves the rest to another, which it closes in the end.
+// Without AVX-512 it is the other.
 func Ahead(team *threads.Team, rest engine.Engine) engine.Engine {
 	own := On(team)
 	if !own.kernel.Masks {
@@ -47,7 +48,7 @@ func (e *ahead) Conv(op engine.ConvOp, p engine.ConvProblem) (engine.Kernel, err
 
 // MatMul prepares a matrix product.
 func (e *ahead) MatMul(p engine.MatMulProblem) (engine.Kernel, error) {
-	if p.BF16 || p.Check() != nil || e.own.pool == nil || p.Flops()/2 >= little {
+	if p.BF16 || p.Check() != nil || e.own.pool == nil || p.Flops()/2 >= big {
 		return e.Engine.MatMul(p)
 	}
 	return e.own.MatMul(p)

@@ -25,7 +25,7 @@ func (o *other) MatMul(engine.MatMulProblem) (engine.Kernel, error) {
 	return nil, nil
 }
 
-// TestAhead: convolutions of few channels and little products do not go to the other
+// TestAhead: convolutions of few channels and all but big products do not go to the other
 // engine, unless they may be done in bfloat16.
 func TestAhead(t *testing.T) {
 	team := threads.NewTeam(1)
@@ -68,7 +68,8 @@ func TestAhead(t *testing.T) {
 	}{
 		{engine.MatMulProblem{M: 32, N: 256, K: 64}, false},
 		{engine.MatMulProblem{M: 32, N: 256, K: 64, BF16: true}, true},
-		{engine.MatMulProblem{M: 100, N: 400, K: 560}, true},
+		{engine.MatMulProblem{M: 100, N: 400, K: 560}, false},
+		{engine.MatMulProblem{M: 1024, N: 1024, K: 1024}, true},
 	} {
 		rest.asked = 0
 		if _, err := e.MatMul(c.p); err != nil || rest.asked > 0 != c.other {
