@@ -41,10 +41,10 @@ func newDirect(e *Engine, op engine.ConvOp, p engine.ConvProblem) *direct {
 	at := 0
 	for i := range list {
 		k.b = append(k.b, at)
-		at += list[i].packed(mk)
+		at += list[i].inPanels(mk)
 		if k.bands[i].pixels > 1 {
 			k.b[i] = k.scratch
-			k.scratch += k.joined[i].packed(mk)
+			k.scratch += k.joined[i].inPanels(mk)
 		}
 	}
 	k.scratch += e.pool.Threads() * k.private
@@ -76,9 +76,9 @@ func (k *direct) packPart(chunk int, ws *workspace) {
 		lo, hi := threads.Part(panels, chunk, k.chunks)
 		p.packPanels(mk, ws, buf, k.o.b, lo, hi)
 		if b.pixels > 1 && lo < hi { // then there is one panel
-			b.spread(k.o.scratch[k.b[i]:][:k.joined[i].packed(mk)], buf, p.k, p.n, mk.Narrow)
+			b.spread(k.o.scratch[k.b[i]:][:k.joined[i].inPanels(mk)], buf, p.k, p.n, mk.Narrow)
 		}
-		buf = buf[p.packed(mk):]
+		buf = buf[p.inPanels(mk):]
 	}
 }
 

@@ -18,11 +18,16 @@ type columns struct {
 	channelStep, columnStep int
 }
 
-// inPlace says whether columns n … n+cols-1 may be read where they lie, rows of B being
-// rows of memory, and how far apart those are.
+// lie says whether so many columns may be read where they lie, rows of B being rows of
+// memory.
+func (v *columns) lie(mk *micro.Kernel, cols int) bool {
+	return v.columnStep == 1 && len(v.taps) == 1 && (mk.Masks || cols == mk.NR || cols == mk.Narrow)
+}
+
+// inPlace are columns n … n+cols-1 where they lie, if they may be read there, and how far
+// apart rows are.
 func (v *columns) inPlace(mk *micro.Kernel, data []float32, n, cols int) (b []float32, step int, ok bool) {
-	whole := mk.Masks || cols == mk.NR || cols == mk.Narrow
-	if v.columnStep != 1 || len(v.taps) != 1 || !whole {
+	if !v.lie(mk, cols) {
 		return nil, 0, false
 	}
 	return data[v.base+v.taps[0]+n:], v.channelStep, true

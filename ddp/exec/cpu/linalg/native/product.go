@@ -56,11 +56,21 @@ func (p *product) tiles(mk *micro.Kernel) (rows, panels int) {
 	return (p.m + mr - 1) / mr, (p.n + nr - 1) / nr
 }
 
-// packed is the number of floats of all of B in panels.
-func (p *product) packed(mk *micro.Kernel) int {
+// inPanels is the number of floats of all of B in panels.
+func (p *product) inPanels(mk *micro.Kernel) int {
 	_, nr := p.shape(mk)
 	_, panels := p.tiles(mk)
 	return (panels*nr*p.k + 15) &^ 15
+}
+
+// packed is inPanels, or 0 where every panel is read in place.
+func (p *product) packed(mk *micro.Kernel) int {
+	mr, nr := p.shape(mk)
+	_, panels := p.tiles(mk)
+	if p.m <= fewTiles*mr && p.b.lie(mk, nr) && p.b.lie(mk, p.n-(panels-1)*nr) {
+		return 0
+	}
+	return p.inPanels(mk)
 }
 
 // inPlace is columns.inPlace of panel j, if few micro-tiles read it.

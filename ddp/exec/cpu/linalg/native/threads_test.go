@@ -50,3 +50,37 @@ func TestThreadsAndBits(t *testing.T) {
 	m := engine.MatMulProblem{M: 203, N: 177, K: 700, TransB: true}
 	same(m, func(e *Engine) (engine.Kernel, error) { return e.MatMul(m) }, m.M*m.N, m.M*m.K, m.K*m.N)
 }
+
+// TestScratchOfProducts: B in panels is memory that a product asks for, unless it reads all
+// of B where it lies.
+func TestScratchOfProducts(t *testing.T) {
+	for _, mk := range micro.All() {
+		e := newEngine(1, mk)
+		whole := 2 * mk.NR // columns, so that every kernel reads whole vectors
+		for _, tt := range []struct {
+			p      engine.MatMulProblem
+			panels bool
+		}{
+			{engine.MatMulProblem{M: 4, K: 8, N: whole}, false},
+			{engine.MatMulProblem{M: fewTiles * mk.MR, K: 8, N: whole}, false},
+			{engine.MatMulProblem{M: fewTiles*mk.MR + 1, K: 8, N: whole}, true},
+			{engine.MatMulProblem{M: 100, K: 8, N: whole, TransB: true}, true},
+			{engine.MatMulProblem{M: 4, K: 8, N: whole + 1}, !mk.Masks},
+		} {
+			k, err := e.MatMul(tt.p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			if tt.panels {
+				want = 4 * ((tt.p.N+mk.NR-1)/mk.NR*mk.NR*tt.p.K + 15) &^ 63
+			}
+			if got := k.Scratch(); got != want {
+				t.Errorf("%s, %+v: %d bytes, want %d", mk.Name, tt.p, got, want)
+			}
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
