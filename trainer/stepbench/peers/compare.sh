@@ -20,7 +20,7 @@
 #         this folder must be there under the same paths. With a newer Debian in a folder ROOT, see below:
 #           PYTHON="chroot ROOT /usr/bin/python3"
 # COMPILE what --compile of a peer takes (default, max-autotune, or options of inductor): every peer runs a second time with its step compiled, which makes a
-#         second row. cpp_wrapper=True is the fastest and takes the shortest time to compile. It wants PyTorch >= 2.6 and what that compiles with; see below.
+#         second row. cpp_wrapper=True takes the shortest time to compile. It wants PyTorch >= 2.6 and what that compiles with; see below.
 #         One rank's step is one graph (graph.py, bidvl_graph.py); of ranks-torch the networks and the lower loss are, by bidvl_ddp.py --compile default, because
 #         DDP hooks into autograd. A step that does not compile ends the comparison: nothing runs eagerly in its place.
 # SMOKE=1 small networks where both sides have them: to see that it works, not how fast
