@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,16 @@ import (
 	"ebtrain/data/dataset"
 	"ebtrain/data/importer"
 )
+
+// TestWarnNames: names that are not UTF-8 are warned of, a line each, and others are not.
+func TestWarnNames(t *testing.T) {
+	var said strings.Builder
+	r := &recorder{info: runInfo{flags: map[string]string{"data": "caf\xe9", "from": "café", "out": "\xff"}}, log: slog.New(slog.NewTextHandler(&said, nil))}
+	r.warnNames()
+	if text := said.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "flag=--data") || !strings.Contains(text, `caf\\xe9`) {
+		t.Errorf("want one line, of --data, got %q", text)
+	}
+}
 
 // TestNameNotUTF8: a data set whose name config.json cannot hold is warned of, and the run
 // goes on with it where it is said again.
@@ -23,7 +34,7 @@ func TestNameNotUTF8(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(plain, odd); err != nil {
-		t.Skipf("no such name here: %v", err)
+		t.Skipf("this file system takes no name that is not UTF-8 (%v); TestWarnNames tries the warning without one", err)
 	}
 	try := func(args ...string) (string, error) {
 		var o, e strings.Builder

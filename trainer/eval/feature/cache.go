@@ -20,8 +20,8 @@ import (
 )
 
 // Cache keeps features of data in files, each named for the digest of the data, of
-// which of them, of the network, and of how the device rounds (Extractor.Digits). Files are whole or absent; one that is damaged
-// is made again.
+// which of them, of the network, and of how the device rounds (Extractor.Digits). Files
+// are whole or absent; one that is damaged is made again.
 type Cache struct {
 	Dir string      // "" keeps nothing
 	Say func(error) // is told of what is damaged, and of what cannot be kept
@@ -41,9 +41,9 @@ const (
 )
 
 // Features are those of n pictures, which data names, that were kept by a device of the same
-// digits, or what compute gives. Of several ranks all must have kept them, else all compute, which
-// they do together, and those keep them that had none: other hosts have other disks, or are
-// to keep nothing. Where one cannot, it says so, and nothing is lost.
+// digits, or what compute gives. Of several ranks all must have kept them, else all compute,
+// which they do together, and those keep them that had none: other hosts have other disks, or
+// are to keep nothing. Where one cannot, it says so, and nothing is lost.
 func (c Cache) Features(ctx context.Context, comm collective.Comm, n int, net Net, data, digits string, compute func() (quality.Matrix, error)) (quality.Matrix, error) {
 	key := digest(edition, data, n, net.Digest, digits)
 	file := filepath.Join(c.Dir, key+".safetensors")

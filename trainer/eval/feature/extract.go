@@ -112,9 +112,10 @@ func (e *Extractor) Of(ctx context.Context, comm collective.Comm, x []float32) (
 }
 
 // Digits names how this device rounds: it is the digest of the features of a picture that is
-// always the same, in each place of a batch, as far as they differ. Kept features of other digits must not be compared with what it
-// computes: a picture of the training data, and the same one in a set, would be apart, where
-// measures that look at neighbours count that they are not.
+// always the same, in each place of a batch, as far as they differ. Kept features of other
+// digits must not be compared with what it computes: a picture of the training data, and the
+// same one in a set, would be apart, where measures that look at neighbours count that they
+// are not.
 func (e *Extractor) Digits(ctx context.Context) (string, error) {
 	if e.digits != "" {
 		return e.digits, nil
