@@ -40,6 +40,8 @@ func Run(t *testing.T, m algo.Method, published map[string]data.Schema, cases ..
 			if one.Model == nil {
 				one.Model = one.Config.Clone().Model()
 				t.Run("rates decay", func(t *testing.T) { fails(t, decays(t.Context(), one.Config)) })
+				t.Run("rates warm up", func(t *testing.T) { fails(t, warms(t.Context(), one.Config)) })
+				t.Run("gradients are clipped", func(t *testing.T) { fails(t, clips(t.Context(), one.Config)) })
 				t.Run("settings have effects", func(t *testing.T) { fails(t, effective(m, one.Config)) })
 			}
 			r := newRig(t.Context(), one.Model)

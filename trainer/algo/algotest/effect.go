@@ -18,6 +18,9 @@ import (
 // effective: a setting that is taken changes a step, what it is fed, what it begins from, or
 // how samples are drawn. One that changes nothing is to be refused (setting.Idle).
 func effective(m algo.Method, config algo.Config) error {
+	if err := settingsOf(config.Clone()).Finish(); err != nil {
+		return fmt.Errorf("nothing can be said of settings that are refused as they are: %w", err)
+	}
 	before, err := effectOf(config)
 	if err != nil {
 		return err

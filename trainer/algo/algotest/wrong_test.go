@@ -75,7 +75,7 @@ type clocked struct {
 }
 
 func (m clocked) Feeder(p exec.Program) func(int64, int) {
-	feed := optim.Adam{Name: "w", LR: 1, Beta2: 0.9, Decay: 1}.Feeder(p, 0)
+	feed := optim.Adam{Name: "w", LR: 1, Beta2: 0.9, Decay: 1}.Feeder(p)
 	return func(step int64, epoch int) { feed(m.by*step, epoch) }
 }
 

@@ -123,7 +123,7 @@ func Train(ctx context.Context, b exec.Backend, data Labelled, t Training) (n Ne
 		return n, err
 	}
 	defer func() { err = errors.Join(err, p.Close()) }()
-	feed := adam.Feeder(p, 0)
+	feed := adam.Feeder(p)
 	for step := range t.Steps {
 		t.fill(p, data, step)
 		feed(int64(step), step*4/3/t.Steps) // one epoch of the schedule is three quarters of the steps

@@ -116,8 +116,10 @@ func (c *Config) optimiserSettings(s *setting.Set) {
 	s.Float("beta2", &c.Upper.Beta2, setting.Moment, "Adam's beta2")
 	s.Float("lr-decay", &c.Upper.Decay, setting.Factor, "factor on the learning rates after each epoch")
 	s.Float("weight-decay", &c.Lower.WeightDecay, setting.AtLeast0, "L2 weight decay of the inference net and the generator")
+	c.Upper.Limits.Settings(s, "each optimiser's gradient")
 	s.Then(func() error {
 		c.Lower.Beta1, c.Lower.Beta2, c.Lower.Decay = c.Upper.Beta1, c.Upper.Beta2, c.Upper.Decay
+		c.Lower.Limits = c.Upper.Limits
 		c.Generator = nil
 		if generator != 0 {
 			g := c.Lower

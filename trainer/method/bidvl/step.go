@@ -38,21 +38,13 @@ func (c Config) reported() []string {
 
 // Feeder fills the schedules of the optimisers.
 func (c Config) Feeder(p exec.Program) func(step int64, epoch int) {
-	type schedule struct {
-		optimiser
-		nth int // of the optimiser's steps in a step
-		in  []float32
-	}
-	var all []schedule
+	var all []func(step int64, epoch int)
 	for _, a := range c.optimisers() {
-		for nth := range a.steps {
-			all = append(all, schedule{a, nth, p.Input(a.InputN(nth)).F32()})
-		}
+		all = append(all, a.Feeders(p, a.steps))
 	}
 	return func(step int64, epoch int) {
-		for _, a := range all {
-			s := a.Schedule(step*int64(a.steps)+int64(a.nth), epoch)
-			copy(a.in, s[:])
+		for _, feed := range all {
+			feed(step, epoch)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func newRig(cfg Config, batch int) rig {
 // tinyUnits is a GRBM of 6 + 4 units with rates at which a step is felt.
 func tinyUnits(change func(*Config)) Config {
 	c := *frey()
-	c.Net = latent.Net{Kind: latent.GRBM, C: 1, H: 2, W: 3, Hidden: 4}
+	c.Net = latent.Net{Kind: latent.GRBM, C: 1, H: 2, W: 3, Hidden: 4, Width: 1, Depth: 1, PosteriorWidth: 1}
 	c.LR, c.InnerLR, c.Temperature = 0.03, 0.05, 0.5
 	change(&c)
 	return c

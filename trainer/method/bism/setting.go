@@ -27,7 +27,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Bool("same-noise", &c.SameNoise, "give all steps of both levels the same draws (for studies of the gradient's bias)")
 
 	s.Place(setting.Optimisers)
-	c.Scheduled.Settings(s, "learning rate, of the posterior too without --inner-lr")
+	c.Scheduled.Settings(s, "learning rate, of the posterior too without --inner-lr", "the upper level's gradient")
 	setting.Word(s, "inner", &c.Inner, rules(), "optimiser of the lower level: adam, or sgd (plain descent)")
 	s.Float("inner-lr", &c.InnerLR, setting.AtLeast0, "learning rate of the posterior; 0 is that of --lr")
 

@@ -61,7 +61,7 @@ func (s *step) build() {
 		loss := s.upper(phi.P)
 		grads := s.average("upper", s.Grad(loss, s.theta.P...), algo.AllReduced)
 		last := s.rates[len(s.rates)-1]
-		s.cfg.adam().Step(s.Context, s.theta, grads, last).Keep(s.Context, upperAdam, s.thetas)
+		s.cfg.adam().Step(s.Context, s.theta, s.cfg.Clipped(s.Context, grads), last).Keep(s.Context, upperAdam, s.thetas)
 		s.report(loss, grads)
 	})
 }

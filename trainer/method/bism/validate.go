@@ -22,8 +22,8 @@ func (c *Config) validateSettings() error {
 		setting.OneOf("schedule", c.Schedule, optim.Schedules()),
 		c.validateSteps(),
 		c.validateNumbers(),
-		c.validateRates(),
-		c.adam().Validate(), // the upper level's, with plain inner steps, too
+		c.Scheduled.Validate(), // the upper level's, with plain inner steps, too
+		c.lowerRate().Validate(),
 		c.Net.CheckDivergence(c.Lower),
 	)
 }
@@ -48,11 +48,4 @@ func (c *Config) validateNumbers() error {
 		setting.Factor.Check("sample-share", c.SampleShare),
 		c.Noise.Validate(),
 	)
-}
-
-func (c *Config) validateRates() error {
-	if err := c.upperRate().Validate(); err != nil {
-		return err
-	}
-	return c.lowerRate().Validate()
 }

@@ -25,7 +25,7 @@ func (m Model) Report() []algo.Column {
 
 // Feeder fills Adam's schedule.
 func (m Model) Feeder(p exec.Program) func(step int64, epoch int) {
-	return m.cfg.Adam.Feeder(p, 0)
+	return m.cfg.Adam.Feeder(p)
 }
 
 // Step builds one training step.

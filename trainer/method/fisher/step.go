@@ -34,7 +34,7 @@ func (m Model) lowers() int {
 
 // Feeder fills the schedules of both optimisers.
 func (m Model) Feeder(p exec.Program) func(step int64, epoch int) {
-	upper, lower := m.cfg.Adam.Feeder(p, 0), m.cfg.posterior().Feeders(p, m.lowers())
+	upper, lower := m.cfg.Adam.Feeder(p), m.cfg.posterior().Feeders(p, m.lowers())
 	return func(step int64, epoch int) {
 		upper(step, epoch)
 		lower(step, epoch)

@@ -40,10 +40,16 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("beta1", &c.Generator.Beta1, setting.Moment, "Adam's beta1")
 	s.Float("beta2", &c.Generator.Beta2, setting.Moment, "Adam's beta2")
 	s.Float("lr-decay", &c.Generator.Decay, setting.Factor, "factor on the learning rates after each epoch")
+	if c.Text == nil {
+		c.Generator.Limits.Settings(s, "each network's gradient")
+	} else {
+		c.Generator.Warmups(s)
+	}
 	setting.For(s, "prior", &c.Prior, EBM, "prior-steps", "prior-step-size", "nef", "lr-energy")
 	s.Then(func() error { return cool(usual) })
 	s.Then(func() error {
 		c.Energy.Beta1, c.Energy.Beta2, c.Energy.Decay = c.Generator.Beta1, c.Generator.Beta2, c.Generator.Decay
+		c.Energy.Limits = c.Generator.Limits
 		return nil
 	})
 }

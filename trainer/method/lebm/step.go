@@ -74,7 +74,7 @@ func (m model) Step(world, batch int) (*graph.Graph, []nn.Variable, error) {
 func (m model) Feeder(p exec.Program) func(step int64, epoch int) {
 	var all []func(step int64, epoch int)
 	for _, a := range m.cfg.optimisers() {
-		all = append(all, a.Feeder(p, 0))
+		all = append(all, a.Feeder(p))
 	}
 	return func(step int64, epoch int) {
 		for _, feed := range all {

@@ -74,7 +74,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Float("dropout", &c.Dropout, setting.Moment, "share of embedded words and of the LSTM's outputs that a step leaves out")
 
 	s.Place(setting.Optimisers)
-	c.Adam.Settings(s)
+	c.Adam.Unclipped(s)
 	s.Float("clip", &c.Clip, setting.Positive, "largest norm of the gradient")
 }
 

@@ -39,7 +39,7 @@ func (m model) Report() []algo.Column {
 }
 
 // Feeder fills Adam's schedule.
-func (m model) Feeder(p exec.Program) func(step int64, epoch int) { return m.cfg.Adam.Feeder(p, 0) }
+func (m model) Feeder(p exec.Program) func(step int64, epoch int) { return m.cfg.Adam.Feeder(p) }
 
 // Lengths are those that batches have.
 func (m model) Lengths() []int { return m.cfg.Lengths }

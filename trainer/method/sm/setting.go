@@ -30,7 +30,7 @@ func (c *Config) Settings(s *setting.Set) {
 	c.Noise.Settings(s, &c.Objective)
 
 	s.Place(setting.Optimisers)
-	c.Scheduled.Settings(s, "learning rate")
+	c.Scheduled.Settings(s, "learning rate", "the gradient")
 
 	setting.For(s, "model", &c.Net.Kind, GRBM, "hidden")
 	setting.For(s, "model", &c.Net.Kind, EBM, "width", "depth", "sample-share")

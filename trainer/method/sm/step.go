@@ -61,7 +61,7 @@ func (t trainee) build(c *nn.Context, batch int) {
 	key := c.Input(algo.InputKey, graph.KeyType)
 	loss := c.Mean(t.losses(c, d, v, key, key))
 	grads := ddp.Sync(c.Builder, c.World, "model", c.Grad(loss, state.P...))
-	t.cfg.Pure().Step(c, state, grads, optim.Rows(c, inputRates, 1)[0]).Keep(c, optimiser, ps)
+	t.cfg.Pure().Step(c, state, t.cfg.Clipped(c, grads), optim.Rows(c, inputRates, 1)[0]).Keep(c, optimiser, ps)
 	t.cfg.report().Write(c, loss, nil, grads)
 }
 

@@ -21,8 +21,7 @@ func (c *Config) validateSettings() error {
 		setting.OneOf("schedule", c.Schedule, optim.Schedules()),
 		setting.Factor.Check("sample-share", c.SampleShare),
 		c.Noise.Validate(),
-		c.Rate().Validate(),
-		c.Pure().Validate(),
+		c.Scheduled.Validate(),
 		c.contradictions(),
 	)
 }

@@ -42,7 +42,7 @@ func (c Config) Feeder(p exec.Program) func(step int64, epoch int) {
 		s := a.Schedule(step, 0)
 		copy(inputs[0], s[:])
 		for k := range n {
-			s := a.Schedule(step*int64(n)+int64(k), 0)
+			s := a.ScheduleN(step, 0, k, n)
 			copy(inputs[1+k], s[:])
 		}
 	}

@@ -28,7 +28,7 @@ func (c Config) Report() []algo.Column {
 }
 
 // Feeder fills the schedule of the optimiser.
-func (c Config) Feeder(p exec.Program) func(step int64, epoch int) { return c.Adam.Feeder(p, 0) }
+func (c Config) Feeder(p exec.Program) func(step int64, epoch int) { return c.Adam.Feeder(p) }
 
 // bound are the terms of the negative evidence lower bound, each (N).
 type bound struct{ loss, recon, kl graph.ID }

@@ -17,7 +17,7 @@ const testSeed = 7
 // tinyUnits is a GRBM of 6 + 4 units with rates at which a step is felt.
 func tinyUnits(change func(*Config)) Config {
 	c := *frey()
-	c.Net = latent.Net{Kind: latent.GRBM, C: 1, H: 2, W: 3, Hidden: 4}
+	c.Net = latent.Net{Kind: latent.GRBM, C: 1, H: 2, W: 3, Hidden: 4, Width: 1, Depth: 1, PosteriorWidth: 1}
 	c.LR, c.PosteriorLR, c.Temperature, c.Bandwidth = 0.03, 0.05, 0.5, 0.7
 	change(&c)
 	return c

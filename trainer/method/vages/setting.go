@@ -39,7 +39,7 @@ func (c *Config) Settings(s *setting.Set) {
 	s.Int("lower-steps", &c.LowerSteps, 0, maxSteps, "K, steps of the lower level; with 0 the posterior never changes")
 
 	s.Place(setting.Optimisers)
-	c.Scheduled.Settings(s, "learning rate, of the posterior too without --posterior-lr")
+	c.Scheduled.Settings(s, "learning rate, of the posterior too without --posterior-lr", "the upper level's gradient")
 	s.Float("posterior-lr", &c.PosteriorLR, setting.AtLeast0, "learning rate of the posterior; 0 is that of --lr")
 
 	s.Then(c.validateSettings)

@@ -60,7 +60,7 @@ func (s *step) build() {
 		surrogate, losses := s.upper(s.estimate(phi.P))
 		grads := s.gradient(s.Mean(surrogate))
 		last := s.rates[len(s.rates)-1]
-		s.cfg.Pure().Step(s.Context, s.theta, grads, last).Keep(s.Context, upperAdam, s.thetas)
+		s.cfg.Pure().Step(s.Context, s.theta, s.cfg.Clipped(s.Context, grads), last).Keep(s.Context, upperAdam, s.thetas)
 		s.report(s.Mean(losses), grads)
 	})
 }

@@ -23,9 +23,8 @@ func (c *Config) validateSettings() error {
 		setting.OneOf("schedule", c.Schedule, optim.Schedules()),
 		c.validateCounts(),
 		c.validateNumbers(),
-		c.Rate().Validate(),
+		c.Scheduled.Validate(),
 		c.posteriorRate().Validate(),
-		c.Pure().Validate(),
 		c.contradictions(),
 		c.Net.CheckDivergence(c.Lower),
 	)

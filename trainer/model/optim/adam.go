@@ -26,6 +26,7 @@ import (
 // Adam is Adam [Kingma and Ba 2015] as PyTorch's, with L2 weight decay added
 // to the gradient:
 //
+//	g ← g·min(1, Clip/‖g‖), where Clip is not 0
 //	g ← g + WeightDecay·p
 //	m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²
 //	p ← p − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε),  t = 1, 2, …
@@ -36,6 +37,7 @@ type Adam struct {
 	Eps          float64
 	WeightDecay  float64
 	Decay        float64 // the learning rate is LR·Decay^epoch
+	Limits
 }
 
 // Validate says what is wrong with the settings.
@@ -51,6 +53,9 @@ func (a Adam) Validate() error {
 		return fmt.Errorf("%s: want a weight decay of at least 0, got %v", a.Name, a.WeightDecay)
 	case !(a.Decay > 0 && a.Decay <= 1):
 		return fmt.Errorf("%s: want a learning-rate decay in (0, 1], got %v", a.Name, a.Decay)
+	}
+	if err := a.Limits.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", a.Name, err)
 	}
 	return nil
 }
@@ -73,16 +78,21 @@ func (a Adam) InputN(nth int) string {
 // ScheduleType is the type of the schedule: {lr/(1−β₁ᵗ), 1/√(1−β₂ᵗ)}.
 var ScheduleType = graph.T(graph.F32, 2)
 
-// Schedule is the value of the input for this optimiser's step (from 0) in
-// epoch (from 0).
-func (a Adam) Schedule(step int64, epoch int) [2]float32 {
-	r := a.rates(step, epoch)
+// Schedule is the value of the input for a step of a run (from 0) in epoch (from
+// 0), where the optimiser takes one step in each.
+func (a Adam) Schedule(step int64, epoch int) [2]float32 { return a.ScheduleN(step, epoch, 0, 1) }
+
+// ScheduleN is Schedule for the nth (from 0) of the n steps that the optimiser takes
+// in a step of the run.
+func (a Adam) ScheduleN(step int64, epoch, nth, n int) [2]float32 {
+	r := a.rates(step, epoch, nth, n)
 	return [2]float32{float32(r[0]), float32(r[1])}
 }
 
-// rates is Schedule before it is rounded.
-func (a Adam) rates(step int64, epoch int) [2]float64 {
-	return AdamRates(a.LR*math.Pow(a.Decay, float64(epoch)), a.Beta1, a.Beta2, step+1)
+// rates is ScheduleN before it is rounded.
+func (a Adam) rates(step int64, epoch, nth, n int) [2]float64 {
+	rate := a.LR * math.Pow(a.Decay, float64(epoch)) * warmed(step, a.Warmup)
+	return AdamRates(rate, a.Beta1, a.Beta2, step*int64(n)+int64(nth)+1)
 }
 
 // Step moves each parameter against its gradient. With β₁ = 0 the first moment
@@ -96,6 +106,7 @@ func (a Adam) StepN(c *nn.Context, nth int, params []nn.Param, grads []graph.ID)
 	sched := c.Cast(c.Input(a.InputN(nth), ScheduleType), c.DType)
 	rate := c.Reshape(c.Slice(sched, 0, 0, 1, 1), graph.D())
 	correct := c.Reshape(c.Slice(sched, 0, 1, 2, 1), graph.D())
+	grads = a.Clipped(c, grads)
 	c.Scope("adam."+a.Name, func() {
 		for i, p := range params {
 			a.stepOne(c, p, grads[i], rate, correct)

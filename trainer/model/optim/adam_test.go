@@ -16,14 +16,24 @@ import (
 
 var base = Adam{Name: "a", LR: 0.01, Beta1: 0.9, Beta2: 0.999, Eps: 1e-8, Decay: 1}
 
-// byHand is Adam as PyTorch documents it, in float64. The loss is
-// Σ wᵢ(pᵢ − 1)⁴/4, so gradients are wᵢ(pᵢ − 1)³.
+// byHand is Adam as PyTorch documents it, in float64, of all parameters p, behind
+// clip_grad_norm_ and a warm-up. The loss is Σ wᵢ(pᵢ − 1)⁴/4, so gradients are wᵢ(pᵢ − 1)³.
 func byHand(a Adam, p, w []float64, steps, perEpoch int) {
 	m, v := make([]float64, len(p)), make([]float64, len(p))
 	for step := range steps {
 		t, lr := float64(step+1), a.LR*math.Pow(a.Decay, float64(step/perEpoch))
+		if step < a.Warmup {
+			lr *= t / float64(a.Warmup+1)
+		}
+		squares, factor := 0.0, 1.0
 		for i := range p {
-			g := w[i]*math.Pow(p[i]-1, 3) + a.WeightDecay*p[i]
+			squares += math.Pow(w[i]*math.Pow(p[i]-1, 3), 2)
+		}
+		if length := math.Sqrt(squares); a.Clip > 0 && length > a.Clip {
+			factor = a.Clip / length
+		}
+		for i := range p {
+			g := factor*w[i]*math.Pow(p[i]-1, 3) + a.WeightDecay*p[i]
 			m[i] = a.Beta1*m[i] + (1-a.Beta1)*g
 			v[i] = a.Beta2*v[i] + (1-a.Beta2)*g*g
 			mHat, vHat := m[i]/(1-math.Pow(a.Beta1, t)), v[i]/(1-math.Pow(a.Beta2, t))
@@ -69,6 +79,10 @@ func TestAdamAgainstLoops(t *testing.T) {
 		{"schedule", with(func(a *Adam) { a.Decay = 0.5 })},
 		{"large epsilon", with(func(a *Adam) { a.Eps = 0.1 })},
 		{"both betas 0", with(func(a *Adam) { a.Beta1, a.Beta2 = 0, 0 })},
+		{"warm-up and schedule", with(func(a *Adam) { a.Warmup, a.Decay = 4, 0.5 })},
+		{"warm-up longer than the run", with(func(a *Adam) { a.Warmup = 100 })},
+		{"clipped, weight decay", with(func(a *Adam) { a.Clip, a.WeightDecay, a.Eps = 0.01, 0.3, 0.1 })},
+		{"clipped at times", with(func(a *Adam) { a.Clip, a.LR, a.Eps = 3.5, 0.1, 0.1 })},
 	} {
 		for d, tol := range map[graph.DType]float64{graph.F64: 1e-7, graph.F32: 3e-6} { // the schedule itself is F32
 			t.Run(tt.name+" "+d.String(), func(t *testing.T) {
@@ -97,8 +111,9 @@ func TestAdamAgainstLoops(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				byHand(tt.a, p, in["wp"], steps, perEpoch)
-				byHand(tt.a, q, in["wq"], steps, perEpoch)
+				both := slices.Concat(p, q)
+				byHand(tt.a, both, slices.Concat(in["wp"], in["wq"]), steps, perEpoch)
+				p, q = both[:n], both[n:]
 				for name, want := range map[string][]float64{"net.p": p, "net.q": q} {
 					got, err := vars.Get(name)
 					if err != nil {
@@ -170,6 +185,20 @@ func TestStepsOfOneGraph(t *testing.T) {
 	got, want := train(2, run, run+1), train(1, 2*run, 2*run+2)
 	if !reflect.DeepEqual(got, want) || len(got) != 3 {
 		t.Errorf("two steps in one graph leave %v, one after the other %v", got, want)
+	}
+}
+
+// All steps that a step of the run takes have its share of the rate, and clocks of their own.
+func TestWarmupIsOfTheRun(t *testing.T) {
+	a := base
+	a.Warmup = 3
+	for step, share := range []float64{0.25, 0.5, 0.75, 1, 1} {
+		for nth := range 2 {
+			got, want := a.ScheduleN(int64(step), 0, nth, 2), base.Schedule(int64(2*step+nth), 0)
+			if want[0] *= float32(share); !(math.Abs(float64(got[0]/want[0]-1)) <= 1e-6) || got[1] != want[1] {
+				t.Errorf("step %d, %d of 2: got %v, want %v", step, nth, got, want)
+			}
+		}
 	}
 }
 
@@ -257,6 +286,11 @@ func TestValidate(t *testing.T) {
 		{"negative weight decay", func(a *Adam) { a.WeightDecay = -1e-4 }, "weight decay"},
 		{"infinite weight decay", func(a *Adam) { a.WeightDecay = math.Inf(1) }, "weight decay"},
 		{"weight decay not a number", func(a *Adam) { a.WeightDecay = nan }, "weight decay"},
+		{"negative warm-up", func(a *Adam) { a.Warmup = -1 }, "steps of warm-up"},
+		{"endless warm-up", func(a *Adam) { a.Warmup = 1<<30 + 1 }, "steps of warm-up"},
+		{"negative limit", func(a *Adam) { a.Clip = -1 }, "gradients' norm"},
+		{"limit not a number", func(a *Adam) { a.Clip = nan }, "gradients' norm"},
+		{"infinite limit", func(a *Adam) { a.Clip = math.Inf(1) }, "gradients' norm"},
 		{"no decay factor", func(a *Adam) { a.Decay = 0 }, "learning-rate decay"},
 		{"growing rate", func(a *Adam) { a.Decay = 1.01 }, "learning-rate decay"},
 		{"decay not a number", func(a *Adam) { a.Decay = nan }, "learning-rate decay"},

@@ -16,6 +16,7 @@ func TestScheduleRates(t *testing.T) {
 	constant := Schedule{Kind: Constant, Base: 1e-3}
 	cosine := Schedule{Kind: Cosine, Base: 1e-4, Steps: 300}
 	linear := Schedule{Kind: Linear, Base: 1e-4, Steps: 200}
+	warm := Schedule{Kind: Linear, Base: 1e-4, Steps: 200, Warmup: 9}
 	for _, tt := range []struct {
 		s    Schedule
 		step int64
@@ -34,6 +35,10 @@ func TestScheduleRates(t *testing.T) {
 		{linear, 199, 0.5e-6},
 		{linear, 200, 0},
 		{linear, 1e9, 0},
+		{warm, 0, 1e-5},
+		{warm, 8, 0.9e-4 * 0.96},
+		{warm, 9, 1e-4 * 0.955},
+		{warm, 50, 0.75e-4},
 	} {
 		if got := tt.s.Rate(tt.step); !(math.Abs(got-tt.want) <= 1e-12*tt.want+1e-20) {
 			t.Errorf("%+v at step %d: got %v, want %v", tt.s, tt.step, got, tt.want)

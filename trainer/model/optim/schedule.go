@@ -20,13 +20,18 @@ const Least = 1e-6
 // Schedule is a learning rate as a pure function of the place in the run.
 type Schedule struct {
 	Kind  Kind
-	Base  float64 // at the first step
+	Base  float64 // at the first step, but for the warm-up
 	Steps int64   // of a cosine or a line
+	// Warmup is how many steps, the first, have a smaller rate than Kind gives them (Limits).
+	Warmup int
 }
 
-// Rate is the learning rate of a step, from 0. The cosine is PyTorch's
-// CosineAnnealingLR, in closed form.
-func (s Schedule) Rate(step int64) float64 {
+// Rate is the learning rate of a step, from 0.
+func (s Schedule) Rate(step int64) float64 { return s.planned(step) * warmed(step, s.Warmup) }
+
+// planned is Rate but for the warm-up. The cosine is PyTorch's CosineAnnealingLR, in
+// closed form.
+func (s Schedule) planned(step int64) float64 {
 	switch s.Kind {
 	case Cosine:
 		done := float64(min(step, s.Steps)) / float64(s.Steps)
