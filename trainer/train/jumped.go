@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"ebtrain/trainer/algo"
 	"ebtrain/trainer/run/jump"
@@ -30,7 +31,7 @@ func (r *recorder) warn(step int64) (some bool, err error) {
 	if !some {
 		return false, nil
 	}
-	line := jumped(j, instead(r.o))
+	line := jumped(j, instead(r.o, j.Step))
 	r.file.Warn("a loss jumps", "says", line)
 	_, err = fmt.Fprintln(r.show, "warning: "+line)
 	return true, err
@@ -43,13 +44,22 @@ func jumped(j jump.Jump, instead string) string {
 		j.Loss, j.Value, j.Before, j.Step, instead)
 }
 
-// instead are the settings with which a loss is likely not to jump.
-func instead(o *options) string {
-	lower := "a lower " + setting.Choices(rates(o.own))
+// early is how many steps of a run a warm-up is advised to take, and is of use to: losses
+// that jumped in the first ten steps did not with it (bidvl/DESIGN.md).
+const early = 50
+
+// instead are the settings with which a loss is likely not to jump as it did in a step.
+func instead(o *options, step int64) string {
+	var all []string
 	if m, ok := o.model.Model().(algo.Steadying); ok && m.Steadier() != "" {
-		return m.Steadier() + ", or with " + lower
+		all = append(all, m.Steadier())
 	}
-	return lower
+	for _, s := range o.own.All() {
+		if s.Name == "warmup" && s.String() == "0" && step < early {
+			all = append(all, fmt.Sprintf("--warmup %d", early))
+		}
+	}
+	return strings.Join(append(all, "a lower "+setting.Choices(rates(o.own))), ", or with ")
 }
 
 // rates are the flags of the learning rates that are in use: another setting may leave one

@@ -68,7 +68,7 @@ func TestJumpIsTold(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "run")
 	const want = "warning: kl jumps to 3.39e+09, from at most 114 (step 4 of metrics.jsonl): "
 	said := says(t, out, 0, 114, 65, 68, 73, 3.39e9, 52)
-	if strings.Count(said, "warning") != 1 || !strings.Contains(said, want) || !strings.Contains(said, " begin another with --bounded-variance, or with a lower --lr or --lr-energy\n") {
+	if strings.Count(said, "warning") != 1 || !strings.Contains(said, want) || !strings.Contains(said, " begin another with --bounded-variance, or with --warmup 50, or with a lower --lr or --lr-energy\n") {
 		t.Errorf("want %q, once, in:\n%s", want, said)
 	}
 	if said := says(t, out, 6, 62, 55, 1e9); strings.Contains(said, "warning") {
@@ -100,10 +100,11 @@ func TestJumpBetweenLines(t *testing.T) {
 // networks that have it, unless it is on.
 func TestSteadierSettingIsNamed(t *testing.T) {
 	for args, want := range map[string]string{
-		"--algo bidvl --net conv32":                    "begin another with --bounded-variance, or with a lower --lr or --lr-energy\n",
-		"--algo bidvl --net conv32 --bounded-variance": "begin another with a lower --lr or --lr-energy\n",
-		"--algo bidvl --net resnet32":                  "begin another with a lower --lr, --lr-energy or --lr-generator\n",
-		"--algo vae --net conv32":                      "begin another with --bounded-variance, or with a lower --lr\n",
+		"--algo bidvl --net conv32":                    "begin another with --bounded-variance, or with --warmup 50, or with a lower --lr or --lr-energy\n",
+		"--algo bidvl --net conv32 --bounded-variance": "begin another with --warmup 50, or with a lower --lr or --lr-energy\n",
+		"--algo bidvl --net conv32 --warmup 3":         "begin another with --bounded-variance, or with a lower --lr or --lr-energy\n",
+		"--algo bidvl --net resnet32":                  "begin another with --warmup 50, or with a lower --lr, --lr-energy or --lr-generator\n",
+		"--algo vae --net conv32":                      "begin another with --bounded-variance, or with --warmup 50, or with a lower --lr\n",
 	} {
 		said := saysOf(t, strings.Fields(args), filepath.Join(t.TempDir(), "run"), 0, 114, 65, 3.39e9)
 		if !strings.Contains(said, want) {
@@ -115,7 +116,7 @@ func TestSteadierSettingIsNamed(t *testing.T) {
 // TestRatesInUse: a learning rate that another setting leaves without effect is no advice.
 func TestRatesInUse(t *testing.T) {
 	o := model(t, "--algo lebm --prior gaussian")
-	if got := instead(o); got != "a lower --lr-generator" {
+	if got := instead(o, early); got != "a lower --lr-generator" {
 		t.Errorf("got %q", got)
 	}
 }
