@@ -135,7 +135,6 @@ func TestVirtualise(t *testing.T) {
 	}
 }
 
-// What all copies share is in the program once.
 // Bfloat16s are rounded once, after all have been added up: in steps, 1 and seven times
 // 2⁻⁸ would stay 1.
 func TestVirtualiseBF16(t *testing.T) {
@@ -167,6 +166,7 @@ func TestVirtualiseBF16(t *testing.T) {
 	}
 }
 
+// What all copies share is in the program once.
 func TestVirtualiseSharesTheStep(t *testing.T) {
 	g, err := ddp.Virtualise(model(t), shardsOf(2))
 	if err != nil {

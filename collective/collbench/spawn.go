@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"ebtrain/collective"
 	"ebtrain/collective/host"
 	"ebtrain/launch/cliflag"
 )
@@ -102,6 +103,26 @@ func runRank(ctx context.Context, opt options, number string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.Close()) }()
+	defer func() {
+		err = errors.Join(err, c.Close())
+		afterOthers(ctx, err)
+	}()
 	return measureAll(ctx, place{Comm: c, host: c, machines: 1, cores: runtime.NumCPU(), listenIP: at}, opt, os.Stdout)
+}
+
+// courtesy is for how long a rank leaves the first word to one that fails itself. It is
+// ended at once when that one has.
+const courtesy = 5 * time.Second
+
+// afterOthers waits where err is the failure of another rank, which knows why, and is on its
+// way out, but may be slower: what is told is said by the first that ends.
+func afterOthers(ctx context.Context, err error) {
+	others := errors.Is(err, collective.ErrPeerLost) || errors.Is(err, collective.ErrAborted) && !errors.Is(err, collective.ErrOwnAbort)
+	if !others {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(courtesy):
+	}
 }

@@ -1,34 +1,44 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"os/exec"
-	"strings"
+	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
-	"ebtrain/launch/cliflag"
+	"ebtrain/collective"
 )
 
-// Of several ranks that fail one says why, as it said it, and nothing is said besides; what
-// ends without a word is told of.
-func TestOneRankSaysWhy(t *testing.T) {
-	for script, want := range map[string]string{
-		"echo 'collbench: no memory' >&2; exit 1": "collbench: no memory\n",
-		"kill -9 $$": "",
+// A rank that another's failure ends leaves the first word to that one, and is ended with it;
+// one that knows itself what is wrong says so at once.
+func TestAfterOthers(t *testing.T) {
+	of := func(err error) error {
+		return &collective.Error{Kind: collective.Barrier, Err: fmt.Errorf("%w: why", err)}
+	}
+	for _, tt := range []struct {
+		err  error
+		want time.Duration
+	}{
+		{nil, 0},
+		{errors.New("no such folder"), 0},
+		{of(collective.ErrMismatch), 0},
+		{errors.Join(of(collective.ErrAborted), collective.ErrOwnAbort), 0},
+		{of(collective.ErrAborted), courtesy},
+		{of(collective.ErrPeerLost), courtesy},
 	} {
-		var cmds []*exec.Cmd
-		for range 3 {
-			cmds = append(cmds, exec.CommandContext(t.Context(), "sh", "-c", script))
-		}
-		_, err := together(cmds)
-		var shown, last strings.Builder
-		err = asSaid(err, &shown)
-		code := cliflag.Exit("collbench", err, &last)
-		if shown.String() != want || code != 1 || (want == "") != strings.Contains(last.String(), "signal: killed") {
-			t.Errorf("%s: code %d, shown %q and %q, want %q", script, code, shown.String(), last.String(), want)
-		}
-		if _, failed := errors.AsType[*failure](err); !failed {
-			t.Errorf("%s: %v is no failure", script, err)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			if afterOthers(t.Context(), tt.err); time.Since(began) != tt.want {
+				t.Errorf("%v: waits %v, want %v", tt.err, time.Since(began), tt.want)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), courtesy/2)
+			defer cancel()
+			began = time.Now()
+			if afterOthers(ctx, tt.err); time.Since(began) > courtesy/2 {
+				t.Errorf("%v: waits %v, when all are ended after %v", tt.err, time.Since(began), courtesy/2)
+			}
+		})
 	}
 }
