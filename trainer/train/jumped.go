@@ -45,7 +45,7 @@ func jumped(j jump.Jump, instead string) string {
 }
 
 // early is how many steps of a run a warm-up is advised to take, and is of use to: losses
-// that jumped in the first ten steps did not with it (bidvl/DESIGN.md).
+// that jumped in the first ten steps did not with it (trainer/method/bidvl/DESIGN.md).
 const early = 50
 
 // instead are the settings with which a loss is likely not to jump as it did in a step.

@@ -22,8 +22,7 @@ func (c *Config) validateSettings() error {
 		setting.OneOf("schedule", c.Schedule, optim.Schedules()),
 		c.validateSteps(),
 		c.validateNumbers(),
-		c.Scheduled.Validate(), // the upper level's, with plain inner steps, too
-		c.lowerRate().Validate(),
+		c.validateRates(),
 		c.Net.CheckDivergence(c.Lower),
 	)
 }
@@ -48,4 +47,12 @@ func (c *Config) validateNumbers() error {
 		setting.Factor.Check("sample-share", c.SampleShare),
 		c.Noise.Validate(),
 	)
+}
+
+// validateRates says once what is wrong with both levels' rates.
+func (c *Config) validateRates() error {
+	if err := c.Scheduled.Validate(); err != nil {
+		return err
+	}
+	return c.lowerRate().Validate()
 }

@@ -207,6 +207,16 @@ func TestOfNoUseToParts(t *testing.T) {
 	}
 }
 
+// What is wrong with the rates of both levels is told once.
+func TestRatesAreToldOnce(t *testing.T) {
+	for flag, text := range map[string]string{"schedule-steps": "0", "lr": "1e-7"} {
+		err := algotest.Given(mnist(), map[string]string{flag: text, "schedule": "cosine"})
+		if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "cosine schedule") {
+			t.Errorf("--%s %s: got %v, want one line on the cosine schedule", flag, text, err)
+		}
+	}
+}
+
 // A config of scores says so: half precision is refused for it.
 func TestScoreLosses(t *testing.T) {
 	var c algo.Config = frey()

@@ -23,8 +23,7 @@ func (c *Config) validateSettings() error {
 		setting.OneOf("schedule", c.Schedule, optim.Schedules()),
 		c.validateCounts(),
 		c.validateNumbers(),
-		c.Scheduled.Validate(),
-		c.posteriorRate().Validate(),
+		c.validateRates(),
 		c.contradictions(),
 		c.Net.CheckDivergence(c.Lower),
 	)
@@ -69,4 +68,12 @@ func (c *Config) contradictions() error {
 		return errors.New("--surrogate product is for losses that are linear in the score's change, and sliced score matching is not: say --surrogate jvp")
 	}
 	return nil
+}
+
+// validateRates says once what is wrong with both levels' rates.
+func (c *Config) validateRates() error {
+	if err := c.Scheduled.Validate(); err != nil {
+		return err
+	}
+	return c.posteriorRate().Validate()
 }
