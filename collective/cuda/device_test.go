@@ -175,6 +175,40 @@ func TestOutOfMemory(t *testing.T) {
 
 // TestSticky: a kernel that fails breaks the device for good. Everything says so
 // and nothing hangs; but what frees says it only where nothing else has.
+// TestNoContext: a call whose thread cannot have the context says that, and not that the call
+// itself failed, which was not made.
+func TestNoContext(t *testing.T) {
+	m := machine(t)
+	m.Set("DEVICES", "2")
+	d := device(t)
+	other, err := cuda.OpenDevice(1)
+	ok(t, err)
+	t.Cleanup(func() { ok(t, other.Close()) })
+	s, err := d.NewStream("s", 0)
+	ok(t, err)
+	for name, call := range map[string]func() error{
+		"Alloc":  func() error { _, err := d.Alloc(64); return err },
+		"Query":  func() error { _, err := s.Query(); return err },
+		"Stream": func() error { _, err := d.NewStream("t", 0); return err },
+		"Sync":   d.Sync,
+		"Attach": func() error { return d.Attach(func() error { return nil }) },
+	} {
+		for _, code := range []int{2, 999} {
+			err := other.Attach(func() error { // a context that is not d's is current
+				m.Fail("cuCtxSetCurrent", 1, code)
+				return call()
+			})
+			if e, ok := errors.AsType[*cuda.Error](err); !ok || e.Call != "cuCtxSetCurrent" || e.Code != code {
+				t.Errorf("%s: got %v, want cuCtxSetCurrent's error %d", name, err, code)
+			}
+			if _, full := errors.AsType[*cuda.OutOfMemory](err); full != (code == 2) {
+				t.Errorf("%s, code %d: got %v", name, code, err)
+			}
+		}
+	}
+	ok(t, s.Close())
+}
+
 func TestSticky(t *testing.T) {
 	m := machine(t)
 	d := device(t)

@@ -203,10 +203,17 @@ func leaves() string {
 	return ""
 }
 
+// entering marks a code of cuCtxSetCurrent, without which the call itself is not made. No
+// code of the driver is as large.
+const entering = 1 << 16
+
 // check makes an error of a code.
 func check(d driver, call string, code int) error {
 	if code == success {
 		return nil
+	}
+	if code&entering != 0 {
+		call, code = "cuCtxSetCurrent", code&^entering
 	}
 	name, text := d.errorText(code)
 	return &Error{Call: call, Code: code, Name: name, Text: text}

@@ -21,6 +21,7 @@ const (
 	_ uint = -(codeNoDevice ^ C.EB_CUDA_ERROR_NO_DEVICE)
 	_ uint = -(codeInvalidDevice ^ C.EB_CUDA_ERROR_INVALID_DEVICE)
 	_ uint = -(codeNotReady ^ C.EB_CUDA_ERROR_NOT_READY)
+	_ uint = -(entering ^ C.EB_ENTERING)
 	_ uint = -(attributeSMs ^ C.EB_CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
 	_ uint = -(attributeL2 ^ C.EB_CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)
 	_ uint = -(attributeMajor ^ C.EB_CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)

@@ -6,10 +6,11 @@ import "errors"
 // the context is lost.
 func (d *Device) check(call string, code int) error {
 	err := check(d.drv, call, code)
-	if e, ok := errors.AsType[*Error](err); ok && e.Sticky() {
+	e, ok := errors.AsType[*Error](err)
+	if ok && e.Sticky() {
 		d.lost.Store(true)
 	}
-	if code == codeOutOfMemory && call != callPin {
+	if ok && e.Code == codeOutOfMemory && e.Call != callPin {
 		return d.outOfMemory(err)
 	}
 	return err

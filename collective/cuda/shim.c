@@ -52,9 +52,9 @@ int eb_release(const eb_cuda *t, int device) { return t->cuDevicePrimaryCtxRelea
 // memory. A copy of our own would be wrong after NCCL or cuDNN set another.
 int eb_enter(const eb_cuda *t, handle ctx) {
 	CUcontext now = NULL;
-	CUresult r = t->cuCtxGetCurrent(&now);
-	if (r || now == (CUcontext)ctx) return r;
-	return t->cuCtxSetCurrent((CUcontext)ctx);
+	if (!t->cuCtxGetCurrent(&now) && now == (CUcontext)ctx) return 0;
+	CUresult r = t->cuCtxSetCurrent((CUcontext)ctx);
+	return r ? (int)r | EB_ENTERING : 0;
 }
 
 // ENTER_AND makes the context current, then calls.

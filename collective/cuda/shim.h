@@ -36,6 +36,9 @@ int eb_device_attribute(const eb_cuda *t, int device, int attribute, int *value)
 int eb_retain(const eb_cuda *t, int device, handle *ctx);
 int eb_release(const eb_cuda *t, int device);
 
+// EB_ENTERING marks the code of a call that was not made, since the context could not be
+// made current: the code is cuCtxSetCurrent's.
+#define EB_ENTERING (1 << 16)
 int eb_enter(const eb_cuda *t, handle ctx);
 int eb_sync(const eb_cuda *t, handle ctx);
 int eb_mem_info(const eb_cuda *t, handle ctx, size_t *free, size_t *total);

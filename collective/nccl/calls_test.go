@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"ebtrain/collective"
@@ -79,11 +80,19 @@ func pair(t *testing.T, m *cudatest.Machine) []*member {
 func fails(t *testing.T, call string, i, how int) {
 	m := cudatest.Use(t)
 	members := pair(t, m)
-	m.Fail(call, i, 1)
 	var failed, closed [2]error
+	var elsewhere sync.WaitGroup
+	elsewhere.Add(2)
+	fail := sync.OnceFunc(func() { m.Fail(call, i, 1) })
 	together(t, members, func(x *member) error {
 		r := x.Rank()
-		failed[r] = everything(t.Context(), x)
+		// The other rank's GPU is current: this rank has to change to its own, at least once.
+		failed[r] = members[1-r].dev.Attach(func() error {
+			elsewhere.Done()
+			elsewhere.Wait()
+			fail()
+			return everything(t.Context(), x)
+		})
 		x.looked = true
 		closed[r] = x.Close()
 		return nil
