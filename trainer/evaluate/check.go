@@ -24,6 +24,8 @@ func (o options) checkTogether(passes bool) error {
 		return cliflag.Usage("--run is required: the --out of a train run")
 	case o.latents && slices.Contains(o.typed, "stats"):
 		return cliflag.Usage("--stats goes without --given: samples of given latents are drawn by batch norm's running statistics alone")
+	case o.several() && o.picture != "" && o.picture != noPicture:
+		return cliflag.Usage("--picture %s is one file, and --step names several checkpoints: leave it out, and each has its own", o.picture)
 	case passes && o.trainClassifier == "":
 		return cliflag.Usage("--passes is of --train-classifier, which is not given")
 	}
@@ -53,8 +55,6 @@ func (o options) checkRanges() error {
 		return cliflag.Usage("want --passes from 1 to %d, got %d", 1<<20, o.passes)
 	case trained.Modes[o.stats] == 0:
 		return cliflag.Usage("unknown --stats %q: want batch or running", o.stats)
-	case o.of.Step < trained.Newest:
-		return cliflag.Usage("want --step of at least 0, or %d for the newest checkpoint, got %d", trained.Newest, o.of.Step)
 	case o.aisChains < 1 || o.aisChains > 1<<20:
 		return cliflag.Usage("want --ais-chains from 1 to %d, got %d", 1<<20, o.aisChains)
 	case o.aisSteps < 1 || o.aisSteps > 1<<20:

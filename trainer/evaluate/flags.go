@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ var program = cliflag.Program{
 a split of a data set.
 
   evaluate --run runs/celeba32 --data shards/celeba32 --split test
+  evaluate --run runs/celeba32 --step all --measures rmse,kid   a line for each
 
 It prints what the method's models can tell:
   rmse    of reconstructions, with batch norm's statistics of the batch (as
@@ -122,7 +124,8 @@ type options struct {
 	byKind                   bool   // measures are those of --samples-from, once it is known what it holds
 	batch, threads           int
 	aisChains, aisSteps      int
-	of                       trained.Choice // of the run
+	steps                    []int64        // of the checkpoints that are measured; nil: all of the run
+	of                       trained.Choice // of the run, the checkpoint that is being measured
 	limit, probeLimit        int64
 	seed                     uint64
 	json                     bool
@@ -152,6 +155,7 @@ const noCache = "none"
 func parse(args []string, stdout io.Writer) (options, error) {
 	var o options
 	var ood []string
+	var step string
 	fs := pflag.NewFlagSet("evaluate", pflag.ContinueOnError)
 	fs.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		if name == "metrics" {
@@ -159,7 +163,7 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		}
 		return pflag.NormalizedName(name)
 	})
-	o.flags(fs, &ood)
+	o.flags(fs, &ood, &step)
 	if err := program.Parse(fs, args, stdout); err != nil {
 		return o, err
 	}
@@ -172,6 +176,9 @@ func parse(args []string, stdout io.Writer) (options, error) {
 		return o, err
 	}
 	var err error
+	if o.steps, err = readSteps(step); err != nil {
+		return o, err
+	}
 	if o.ood, err = foreigners(ood); err != nil {
 		return o, err
 	}
@@ -190,10 +197,10 @@ func parse(args []string, stdout io.Writer) (options, error) {
 	return o, cliflag.AsUsage(device.Check(o.device, device.F32, o.threads))
 }
 
-// flags defines them, with their defaults; --ood is still to be read.
-func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
+// flags defines them, with their defaults; --ood and --step are still to be read.
+func (o *options) flags(fs *pflag.FlagSet, ood *[]string, step *string) {
 	fs.StringVar(&o.run, "run", "", "run directory of a trained model (required without --samples-from and --train-classifier)")
-	fs.Int64Var(&o.of.Step, "step", trained.Newest, "steps after which the checkpoint was written; -1 is the newest")
+	fs.StringVar(step, "step", fmt.Sprint(trained.Newest), "steps after which the checkpoint was written; those of several with commas between, or all, for a table of them; -1 is the newest")
 	fs.BoolVar(&o.of.Averages, "ema", false, "measure the moving averages of the weights, which train --ema keeps")
 	fs.StringVar(&o.data, "data", "", "data set: a directory made by mkshards, or a built-in one (synth, checkerboard, gauss); default is the run's own")
 	fs.StringVar(&o.split, "split", "test", "split to measure on")
@@ -217,7 +224,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string) {
 	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split, or so many chosen by --seed: for a loss that compares samples, and to train a classifier; 0 is all")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
 	fs.StringVar(&o.picture, "picture", "", "PNG of inputs above their reconstructions, or of the density; default is in the run's samples/, none makes none")
-	fs.BoolVar(&o.json, "json", false, "print one JSON object instead of a table; in it NaN and infinities are the texts \"NaN\", \"Inf\" and \"-Inf\", and of a model that diverged it has only \"diverged\"")
+	fs.BoolVar(&o.json, "json", false, "print one JSON object, for each checkpoint, instead of a table; in it NaN and infinities are the texts \"NaN\", \"Inf\" and \"-Inf\", and of a model that diverged it has only \"diverged\"")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.IntVar(&o.threads, "threads", 0, "threads; 0 is OMP_NUM_THREADS or, without it, all cores")
 }

@@ -98,7 +98,16 @@ func rank(ctx context.Context, o options, environ []string, stdout, stderr io.Wr
 const unfinished = "nothing was measured"
 
 // evaluate does the work, with other ranks if w is not nil.
-func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.Writer) (err error) {
+func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.Writer) error {
+	if o.several() {
+		return evaluateEach(ctx, o, w, stdout, stderr)
+	}
+	o.of.Step = o.steps[0]
+	return withDevice(ctx, o, w, stderr, func(e *evaluation) error { return e.do(ctx, stdout) })
+}
+
+// withDevice calls f with an evaluation, on a device that is open meanwhile.
+func withDevice(ctx context.Context, o options, w *world.World, stderr io.Writer, f func(e *evaluation) error) (err error) {
 	c := device.Config{Device: o.device, Precision: device.F32, Threads: o.threads, Smaller: "choose a smaller --batch"}
 	e := &evaluation{o: o, show: progressbar.NewPhases(stderr), log: slog.New(plainlog.New("evaluate", stderr))}
 	if w != nil {
@@ -115,29 +124,39 @@ func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.
 	if e.threads, err = device.Threads(c); err != nil {
 		return err
 	}
-	return e.do(ctx, stdout)
+	return f(e)
 }
 
-// do does what the flags say.
+// do does what the flags say, of one checkpoint or none.
 func (e *evaluation) do(ctx context.Context, stdout io.Writer) error {
-	if err := e.load(); err != nil {
-		return err
-	}
 	if e.o.trainClassifier != "" {
-		if err := e.agree(); err != nil {
+		if err := errors.Join(e.load(), e.agree()); err != nil {
 			return err
 		}
 		return e.trainClassifier(ctx, stdout)
 	}
+	r, err := e.one(ctx)
+	switch {
+	case r == nil:
+		return errors.Join(err, e.tellDiverged(err, stdout))
+	case e.o.json:
+		return errors.Join(r.writeJSON(stdout), err)
+	}
+	return errors.Join(r.writeTable(stdout), err)
+}
+
+// one measures one checkpoint, or samples of no model. There may be a report and an error,
+// that of a picture.
+func (e *evaluation) one(ctx context.Context) (*report, error) {
+	if err := e.load(); err != nil {
+		return nil, err
+	}
 	r, err := e.measure(ctx)
 	e.show.End()
 	if err != nil {
-		return errors.Join(err, e.tellDiverged(err, stdout))
+		return nil, err
 	}
-	if e.o.json {
-		return errors.Join(r.writeJSON(stdout), e.undrawn)
-	}
-	return errors.Join(r.writeTable(stdout), e.undrawn)
+	return r, e.undrawn
 }
 
 // load reads the model, if there is one, and says what its samples are.

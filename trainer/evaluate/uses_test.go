@@ -20,7 +20,7 @@ var ofAll = []string{"run", "samples-from", "data", "split", "measures", "batch"
 // forgotten.
 func TestUses(t *testing.T) {
 	fs := pflag.NewFlagSet("evaluate", pflag.ContinueOnError)
-	new(options).flags(fs, new([]string))
+	new(options).flags(fs, new([]string), new(string))
 	names := measureNames()
 	for _, u := range uses() {
 		if fs.Lookup(u.flag) == nil || len(u.measures) == 0 {

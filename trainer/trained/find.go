@@ -74,6 +74,27 @@ func Find(path string, step int64) (*Origin, error) {
 	return &Origin{run: r, Weights: nn.Only(specs, nn.Weight), Step: step, Skipped: skipped}, err
 }
 
+// Checkpoints are the steps of the checkpoints that the run at path has, rising: those of
+// steps, which it must have, or all, if steps is nil.
+func Checkpoints(path string, steps []int64) ([]int64, error) {
+	if _, err := rundir.ReadConfig(path); err != nil {
+		return nil, err
+	}
+	for _, step := range steps {
+		if err := has(path, step); err != nil {
+			return nil, err
+		}
+	}
+	if steps != nil {
+		return slices.Sorted(slices.Values(steps)), nil
+	}
+	steps, err := ckpt.Steps(rundir.Layout(path).Ckpt())
+	if err == nil && len(steps) == 0 {
+		err = none(path)
+	}
+	return steps, err
+}
+
 // has reports a checkpoint that the run at path does not have.
 func has(path string, step int64) error {
 	steps, err := ckpt.Steps(rundir.Layout(path).Ckpt())

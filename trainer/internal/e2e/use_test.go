@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -71,6 +72,7 @@ func TestUse(t *testing.T) {
 		s.picture("both.png")
 	})
 	t.Run("evaluate", func(t *testing.T) { s.t = t; s.checkEvaluation() })
+	t.Run("every checkpoint", func(t *testing.T) { s.t = t; s.checkCheckpoints() })
 	t.Run("samples beside data", func(t *testing.T) { s.t = t; s.checkComparison() })
 	t.Run("folder", func(t *testing.T) {
 		s.t = t
@@ -152,6 +154,33 @@ func (s *site) checkEvaluation() {
 	table := s.must("evaluate", "--run", "run", "--limit", "20", "--batch", "8")
 	if want := fmt.Sprintf("RMSE of reconstruction  %.4f", r.RMSE); !strings.Contains(table.stdout, want) {
 		t.Errorf("the table has not %q:\n%s", want, table.stdout)
+	}
+}
+
+// checkCheckpoints measures all checkpoints of the run: each has the numbers that it has
+// alone, on one rank and on two, and a row in the table.
+func (s *site) checkCheckpoints() {
+	s.t.Helper()
+	measure := []string{"evaluate", "--run", "run", "--limit", "20", "--batch", "8", "--threads", "1", "--measures", "rmse,energy"}
+	with := func(more ...string) []string { return append(slices.Clone(measure), more...) }
+	want := s.must(with("--json", "--step", "3")...).stdout + s.must(with("--json")...).stdout
+	for _, step := range []string{"all", "6,3"} {
+		if got := s.must(with("--json", "--step", step)...); got.stdout != want || strings.Count(want, "\n") != 2 {
+			s.t.Errorf("--step %s: got %v, want\n%s", step, got, want)
+		}
+	}
+	const line = `[0-9.]+\*? +[0-9.]+\*? +`
+	table := s.must(on(2, with("--step", "all"))...)
+	if !regexp.MustCompile(`\[0\] run, 20 pictures of shards/test\n\[0\]\n\[0\] step +rmse +rmse_running +energy data .*\n\[0\] 3 +`+line+`.*\n\[0\] 6 +`+line).MatchString(table.stdout) ||
+		!strings.Contains(table.stderr, "[0] evaluate: step 6, checkpoint 2 of 2") {
+		s.t.Errorf("got %v", table)
+	}
+	if e := s.run(with("--step", "3,4")...); e.code != 1 || e.stdout != "" || !strings.Contains(e.stderr, "run holds no checkpoint of step 4: it has those of steps 3, 6") {
+		s.t.Errorf("a checkpoint that is not there: got %v", e)
+	}
+	s.run("train", "--preset", "cd-board", "--lr", "1e18", "--data", "checkerboard:train=500", "--batch", "100", "--steps", "4", "--ckpt-every", "1", "--samples", "0", "--threads", "1", "--out", "diverged")
+	if e := s.run("evaluate", "--run", "diverged", "--step", "all", "--measures", "fisher"); e.code != 1 || e.stdout != "" || !strings.Contains(e.stderr, "evaluate: no checkpoint has finite numbers: training diverged: the mean fisher of") {
+		s.t.Errorf("of a run that diverged: got %v", e)
 	}
 }
 
