@@ -26,7 +26,7 @@ func TestSetsOfEqualNumbers(t *testing.T) {
 		"of a model, fewer of them": {samples: 80, reference: 40, want: 40, note: "sets hold 40 pictures in place of 80 (--samples), since that is how many training pictures there are to compare with"},
 	} {
 		e := comparingToy(t)
-		e.o.measures, e.o.cache, e.o.samples, e.o.reference = "swd", noCache, tt.samples, tt.reference
+		e.o.measures, e.o.cache, e.o.samples, e.o.reference = compare.Neighbours, noCache, tt.samples, tt.reference
 		if tt.from != "" {
 			e.trained, e.o.run, e.o.samplesFrom = nil, "", tt.from
 			if err := e.load(); err != nil {
