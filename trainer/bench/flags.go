@@ -132,6 +132,9 @@ func (o *options) define(fs *pflag.FlagSet, at chosen.Start) {
 // flags there are, as for train.
 func parse(args []string, out io.Writer) (*options, *pflag.FlagSet, error) {
 	names := chosen.PeekNames(args)
+	if names.Algo == chosen.ListAll {
+		return nil, nil, chosen.ListMethods(out)
+	}
 	at, err := names.Begin()
 	if err != nil {
 		return nil, nil, err
@@ -150,7 +153,7 @@ func parseNew(at chosen.Start, method string, args []string, out io.Writer) (*op
 	if err := at.Check(o.settings); err != nil {
 		return nil, nil, err
 	}
-	if o.preset == chosen.PresetHelp {
+	if o.preset == chosen.ListAll {
 		return nil, nil, chosen.ListPresets(method, out)
 	}
 	if o.out != "" {

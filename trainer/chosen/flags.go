@@ -17,7 +17,7 @@ import (
 // their defaults, and those of the method's own settings, which change the configuration
 // that it returns.
 func (s Start) Define(fs *pflag.FlagSet, to *settings.Settings, preset *string) (algo.Config, *setting.Set) {
-	fs.StringVar(&to.Algo, "algo", s.Method.Name, "training method: "+strings.Join(settings.MethodNames(), ", ")+"; the flags below are those of this one")
+	fs.StringVar(&to.Algo, "algo", s.Method.Name, "training method: "+strings.Join(settings.MethodNames(), ", ")+"; the flags below are those of this one; help says what each is")
 	fs.StringVar(preset, "preset", "", "settings of an experiment of the paper, which other flags change; help lists them")
 	if nets := s.Method.Nets; len(nets) > 0 {
 		fs.StringVar(&to.Net, "net", s.Preset.Net, "networks: "+strings.Join(nets, ", ")+", with the settings that the paper uses for them; the flags below are those of these")

@@ -19,8 +19,8 @@ import (
 // DefaultSteps are the steps of a run without --preset.
 const DefaultSteps = 1000
 
-// PresetHelp is the --preset that lists them all.
-const PresetHelp = "help"
+// ListAll is the --algo and the --preset that lists them all.
+const ListAll = "help"
 
 // Names are the values of --algo, --preset and --net, "" for those that are not there. They
 // decide which other flags there are, and what these are without being said.
@@ -75,7 +75,7 @@ func Peek(args, names, switches []string) map[string]string {
 // --net changes the networks only. A --net of a method that has no choice is left to
 // whoever reads the other flags.
 func (n Names) Begin() (Start, error) {
-	named := n.Preset != "" && n.Preset != PresetHelp
+	named := n.Preset != "" && n.Preset != ListAll
 	s, err := begin(n.Algo, n.Preset, named)
 	if err != nil {
 		return s, err
@@ -96,7 +96,7 @@ func (n Names) Begin() (Start, error) {
 // begin is Begin but for the networks. A preset that is not named is not there.
 func begin(method, preset string, named bool) (s Start, err error) {
 	if of := settings.PresetNames(method); named && len(of) > 0 && !slices.Contains(settings.PresetNames(""), preset) {
-		by := "--preset " + PresetHelp
+		by := "--preset " + ListAll
 		if method != "" {
 			by = "--algo " + method + " " + by
 		}
@@ -153,7 +153,7 @@ func checkAlgo(name string) error {
 	if _, err := settings.Method(name); err == nil {
 		return nil
 	}
-	return cliflag.Usage("unknown --algo %q: %s", name, cliflag.OneOf(name, settings.MethodNames()))
+	return cliflag.Listed("--algo "+ListAll, cliflag.Usage("unknown --algo %q: %s", name, cliflag.OneOf(name, settings.MethodNames())))
 }
 
 // checkNet reports a --net that is none of the method's.
@@ -174,6 +174,16 @@ func (s Start) Check(read settings.Settings) error {
 		return nil
 	}
 	return s.checkNet(read.Net)
+}
+
+// ListMethods shows the methods, a line each.
+func ListMethods(out io.Writer) error {
+	for _, m := range settings.Methods() {
+		if _, err := fmt.Fprintf(out, "%-7s %s\n", m.Name, m.About); err != nil {
+			return err
+		}
+	}
+	return cliflag.ErrHelp
 }
 
 // ListPresets shows the presets of the method of that name, or of all, a line

@@ -129,6 +129,9 @@ func parse(saved *rundir.Config, args []string, out io.Writer) (*options, *pflag
 	if first.from != "" && first.Names == (chosen.Names{}) {
 		return parseFrom(first.from, args, out)
 	}
+	if first.Algo == chosen.ListAll {
+		return nil, nil, chosen.ListMethods(out)
+	}
 	at, err := first.Begin()
 	if err != nil {
 		return nil, nil, err
@@ -148,7 +151,7 @@ func parseNew(at chosen.Start, method string, args []string, out io.Writer) (*op
 		return nil, nil, err
 	}
 	switch {
-	case o.preset == chosen.PresetHelp:
+	case o.preset == chosen.ListAll:
 		return nil, nil, chosen.ListPresets(method, out)
 	case o.preset != "" && !fs.Changed("data"):
 		return nil, nil, cliflag.Usage("--preset %s needs --data: the directory that mkshards made, or built-in data: synth for pictures, checkerboard or gauss for points", o.preset)

@@ -192,6 +192,22 @@ func TestModelRefuses(t *testing.T) {
 	}
 }
 
+func TestAlgoHelp(t *testing.T) {
+	for _, args := range []string{"--algo help", "--out a --algo=help --preset help"} {
+		var out strings.Builder
+		_, _, err := parse(nil, strings.Fields(args), &out)
+		if !errors.Is(err, cliflag.ErrHelp) {
+			t.Errorf("%s: got %v, want help", args, err)
+		}
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		for i, m := range settings.Methods() {
+			if len(lines) != len(settings.Methods()) || !strings.HasPrefix(lines[i], m.Name+" ") || !strings.HasSuffix(lines[i], " "+m.About) {
+				t.Fatalf("%s: want a line for each method, got\n%s", args, out.String())
+			}
+		}
+	}
+}
+
 func TestPresetHelp(t *testing.T) {
 	var out strings.Builder
 	_, _, err := parse(nil, []string{"--algo", "bidvl", "--preset", "help"}, &out)

@@ -28,7 +28,7 @@ var mistakes = []mistake{
 	{"unknown flag", "", "train --bogus --out z", 2, `^unknown flag --bogus \(see train --help\)`},
 	{"unknown flag of a method", "", "train --algo cd --bogus --out z", 2, `^unknown flag --bogus \(see train --algo cd --help\)`},
 	{"unknown flag of a preset", "", "train --preset cd-board --bogus --out z", 2, `^unknown flag --bogus \(see train --preset cd-board --help\)`},
-	{"no algorithm", "", "train --out z --algo=", 2, `^unknown --algo "": want one of bidvl`},
+	{"no algorithm", "", "train --out z --algo=", 2, `^unknown --algo "": want one of bidvl.*\(see train --algo help\)$`},
 	{"unknown flag, one dash", "", "train -bogus --out z", 2, `^unknown flag -bogus \(see train --help\)`},
 	{"flag without value", "", "train --out z --steps", 2, `^--steps needs a value: want a whole number`},
 	{"steps not a number", "", "train --out z --steps ten", 2, `^--steps "ten": want a whole number`},
