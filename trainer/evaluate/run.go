@@ -60,7 +60,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 		return err
 	}
 	if worker.Alone() {
-		defer cliflag.EndAtSignal("evaluate", unfinished, stderr)()
+		defer cliflag.EndAtSignal("evaluate", o.unfinished(), stderr)()
 		return evaluate(ctx, o, nil, stdout, stderr)
 	}
 	return rank(ctx, o, environ, stdout, stderr)
@@ -80,7 +80,7 @@ func rank(ctx context.Context, o options, environ []string, stdout, stderr io.Wr
 	w.Announce("evaluate", stderr)
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
-	ctx, done := w.Unstopped(ctx, unfinished)
+	ctx, done := w.Unstopped(ctx, o.unfinished())
 	defer done()
 	if err := w.Connect(ctx, slog.New(slog.DiscardHandler)); err != nil {
 		return w.Fail(err)
@@ -95,7 +95,15 @@ func rank(ctx context.Context, o options, environ []string, stdout, stderr io.Wr
 }
 
 // unfinished is what there is of an evaluation when a signal ends it.
-const unfinished = "nothing was measured"
+func (o options) unfinished() string {
+	switch {
+	case !o.several():
+		return "nothing was measured"
+	case o.json:
+		return "what is printed was measured"
+	}
+	return "there is no table (--json prints of each checkpoint what was measured at once)"
+}
 
 // evaluate does the work, with other ranks if w is not nil.
 func evaluate(ctx context.Context, o options, w *world.World, stdout, stderr io.Writer) error {
@@ -130,7 +138,10 @@ func withDevice(ctx context.Context, o options, w *world.World, stderr io.Writer
 // do does what the flags say, of one checkpoint or none.
 func (e *evaluation) do(ctx context.Context, stdout io.Writer) error {
 	if e.o.trainClassifier != "" {
-		if err := errors.Join(e.load(), e.agree()); err != nil {
+		if err := e.load(); err != nil {
+			return err
+		}
+		if err := e.agree(); err != nil {
 			return err
 		}
 		return e.trainClassifier(ctx, stdout)

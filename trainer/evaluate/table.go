@@ -29,13 +29,14 @@ type number struct {
 	name   string
 	value  float64
 	better compare.Better // "": neither way
+	floor  *float64       // that of real samples; nil: none
 }
 
 // numbers are those of a report, in the order of the whole one.
 func (r *report) numbers() (all []number) {
 	add := func(name string, better compare.Better, value *float64) {
 		if value != nil {
-			all = append(all, number{name, *value, better})
+			all = append(all, number{name: name, value: *value, better: better})
 		}
 	}
 	add("rmse", compare.Lower, r.RMSEBatch)
@@ -67,7 +68,9 @@ func (r *report) numbers() (all []number) {
 	}
 	if r.Quality != nil {
 		for _, row := range r.Quality.Rows {
-			add(row.Name, row.Better, row.Samples)
+			if row.Samples != nil {
+				all = append(all, number{row.Name, *row.Samples, row.Better, row.Floor})
+			}
 		}
 	}
 	return all
@@ -104,6 +107,9 @@ func (t table) write(out io.Writer) error {
 	for i, row := range t {
 		_, _ = fmt.Fprintf(w, "%d\t%s\n", row.step, strings.Join(row.cells(names, best, i), "\t"))
 	}
+	if floor := t.floor(names); floor != nil {
+		_, _ = fmt.Fprintf(w, "floor\t%s\n", strings.Join(floor, "\t"))
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -114,7 +120,28 @@ func (t table) write(out io.Writer) error {
 	return err
 }
 
-// head is what the table is of, and what all its rows lack.
+// floor are the numbers of real samples, which all rows were measured beside; nil if there
+// are none.
+func (t table) floor(names []string) (cells []string) {
+	for _, row := range t {
+		if row.report == nil {
+			continue
+		}
+		for _, n := range row.report.numbers() {
+			if n.floor == nil {
+				continue
+			}
+			if cells == nil {
+				cells = make([]string, len(names))
+			}
+			cells[slices.Index(names, n.name)] = fmt.Sprintf("%.5g", *n.floor)
+		}
+	}
+	return cells
+}
+
+// head is what the table is of, what all its rows lack, and what there is to say of the sets
+// that samples were compared with.
 func (t table) head() string {
 	var head strings.Builder
 	for _, row := range t {
@@ -125,6 +152,11 @@ func (t table) head() string {
 			}
 			fmt.Fprintf(&head, "%s%s, %s of %s/%s\n", r.Run, averages, trained.Count(int64(r.Images), r.noun), r.Data, r.Split)
 			r.addLacking(func(format string, args ...any) { fmt.Fprintf(&head, format, args...) })
+			if r.Quality != nil {
+				for _, note := range r.Quality.Notes {
+					fmt.Fprintln(&head, note)
+				}
+			}
 			break
 		}
 	}

@@ -28,7 +28,7 @@ func TestTableOfCheckpoints(t *testing.T) {
 		return tableRow{step: step, report: &report{
 			Run: "runs/a", Step: step, Data: "shards/a", Split: "val", Images: 10, noun: "images", RMSEBatch: &rmse, RMSERunning: new(0.5),
 			Energies: []energies{{Of: "data", Mean: 3}}, AUROC: []auroc{{otherSamples, 0.5}, {"noise", area}},
-			Quality: &comparison{Rows: []comparisonRow{{Name: "kid", Better: compare.Lower, Samples: &kid}}}, Lacking: []string{"ll: none"},
+			Quality: &comparison{Notes: []string{"sets are small"}, Rows: []comparisonRow{{Name: "kid", Better: compare.Lower, Samples: &kid, Floor: new(0.5)}}}, Lacking: []string{"ll: none"},
 		}}
 	}
 	var out strings.Builder
@@ -39,12 +39,14 @@ func TestTableOfCheckpoints(t *testing.T) {
 	}
 	want := `runs/a, 10 images of shards/a/val
 ll: none
+sets are small
 
-step  rmse      rmse_running  energy data  auroc samples  auroc noise  kid
-5     diverged                                                         
-10    0.25      0.5*          3            0.5            0.5          NaN
-20    0.125*    0.5           3            0.5            0.75         7
-30    0.25      0.5           –            0.5            0.875*       6*
+step   rmse      rmse_running  energy data  auroc samples  auroc noise  kid
+5      diverged                                                         
+10     0.25      0.5*          3            0.5            0.5          NaN
+20     0.125*    0.5           3            0.5            0.75         7
+30     0.25      0.5           –            0.5            0.875*       6*
+floor                                                                   0.5
 
 * the best of its column: once this split has chosen it, measure it on another
 `
