@@ -173,8 +173,6 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestSticky: a kernel that fails breaks the device for good. Everything says so
-// and nothing hangs; but what frees says it only where nothing else has.
 // TestNoContext: a call whose thread cannot have the context says that, and not that the call
 // itself failed, which was not made.
 func TestNoContext(t *testing.T) {
@@ -209,6 +207,8 @@ func TestNoContext(t *testing.T) {
 	ok(t, s.Close())
 }
 
+// TestSticky: a kernel that fails breaks the device for good. Everything says so
+// and nothing hangs; but what frees says it only where nothing else has.
 func TestSticky(t *testing.T) {
 	m := machine(t)
 	d := device(t)
