@@ -19,8 +19,8 @@ import (
 // allSteps is the --step of all checkpoints that the run has.
 const allSteps = "all"
 
-// readSteps reads --step: steps of checkpoints, rising, or nil for all. One of them may be
-// trained.Newest.
+// readSteps reads --step: steps of checkpoints, rising, or trained.Newest alone, or nil for
+// all.
 func readSteps(text string) ([]int64, error) {
 	if text == allSteps {
 		return nil, nil

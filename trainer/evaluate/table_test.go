@@ -9,6 +9,18 @@ import (
 	"ebtrain/trainer/eval/compare"
 )
 
+// TestBetter: of what has no better way, or the other one, as a supremum's estimate, the
+// marks are right.
+func TestBetter(t *testing.T) {
+	at := func(critic, given, blind float64) tableRow {
+		return tableRow{report: &report{Critic: &critic, Truth: new(9.0), Recollection: &recollection{Given: sentences{NLL: given}, Blind: sentences{NLL: blind}}}}
+	}
+	names, best := table{at(1, 5, 6), at(2, 4, 9)}.columns()
+	if !slices.Equal(names, []string{"critic", "nll_given", "nll_blind"}) || !slices.Equal(best, []int{1, 1, -1}) {
+		t.Errorf("got %v, best in rows %v", names, best)
+	}
+}
+
 func TestReadSteps(t *testing.T) {
 	for text, want := range map[string][]int64{"-1": {-1}, "0": {0}, "20,5, 100": {5, 20, 100}, "all": nil} {
 		got, err := readSteps(text)

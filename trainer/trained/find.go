@@ -74,8 +74,8 @@ func Find(path string, step int64) (*Origin, error) {
 	return &Origin{run: r, Weights: nn.Only(specs, nn.Weight), Step: step, Skipped: skipped}, err
 }
 
-// Checkpoints are the steps of the checkpoints that the run at path has, rising: those of
-// steps, which it must have, or all, if steps is nil.
+// Checkpoints are the steps of checkpoints that the run at path has: steps, if it has them
+// all, or, if steps is nil, all that it has, rising.
 func Checkpoints(path string, steps []int64) ([]int64, error) {
 	if _, err := rundir.ReadConfig(path); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func Checkpoints(path string, steps []int64) ([]int64, error) {
 		}
 	}
 	if steps != nil {
-		return slices.Sorted(slices.Values(steps)), nil
+		return steps, nil
 	}
 	steps, err := ckpt.Steps(rundir.Layout(path).Ckpt())
 	if err == nil && len(steps) == 0 {
