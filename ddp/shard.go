@@ -20,7 +20,7 @@ type Sharding struct {
 	// State names the optimisers' state.
 	State map[string]bool
 	// Exact reduces to all what is summed for a report, too: every output then has the
-	// bits that it has without.
+	// bits that it has without, but for a sum of new weights or of state that are images.
 	Exact bool
 	// Late names the weights that may be gathered in the step after the one that makes
 	// them: who reads them between steps does as Parts says.
@@ -36,7 +36,11 @@ type Sharding struct {
 // same graph, and every number has the bits that it has in g, if the communicator's
 // ReduceScatter has those of its AllReduce, but for one kind: where a gradient's elements
 // are summed for an output alone, as for its reported norm, each rank sums its part, and
-// the sums are added up. Such an output differs by rounding; o.Exact forgoes that.
+// the sums are added up. Such an output differs by rounding; o.Exact forgoes that. Where the
+// order or the type of arrays in memory depends on what else is computed (exec/plan), more
+// does: what is gathered lies row by row, so a sum of new weights or state that without were
+// images, in channels-last order, is added up in another order; and gradients that are images
+// may be rounded to bfloat16 in one graph and not in the other.
 //
 // Where something else needs all of a gradient (a clip by its norm), it is reduced to all,
 // and the rank's part taken from it. State of which more has to be gathered than weights

@@ -59,6 +59,41 @@ func TestGatherAwaitsReaders(t *testing.T) {
 	}
 }
 
+// A gather overwrites all of its bucket as soon as it has begun: who reads what lay there
+// before has read it by then, also where that is no memory of this rank's part.
+func TestGatherAwaitsReadersOfItsMemory(t *testing.T) {
+	var b graph.Builder
+	c := b.AllReduce(collective.Sum, "before", b.Exp(b.Input("x", graph.T(graph.F32, 16))))[0]
+	m := b.Reshape(c, graph.D(4, 4))
+	b.Output("product", b.MatMul(m, m, false, false))
+	y := b.Exp(c)
+	b.Output("own", y) // so it is made in its turn, and copied into the bucket
+	b.Output("all", b.AllGather(2, "gather", y))
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := New(g, Options{World: 2, Rank: 1, Apart: 64})
+	p.Allocate()
+	first, _ := travelsOf(t, p, "before")
+	start, _ := travelsOf(t, p, "gather")
+	reader := slices.IndexFunc(p.Steps, func(s Step) bool { return s.Kind() == KindMatMul })
+	bucket := func(step int) (from, to int) {
+		v := p.Steps[step].Op.(Start).Bucket
+		_, _, at := p.View(v)
+		return at, at + p.Values[v].Bytes()
+	}
+	from, to := bucket(first)
+	at, end := bucket(start)
+	_, _, mine := p.View(p.Steps[start].In[0])
+	if reader > start || from < at || to > end || mine < to {
+		t.Fatalf("the product, step %d, is of %d to %d, the gather in %d to %d, and this rank's part at %d, in\n%s", reader, from, to, at, end, mine, dump(t, p))
+	}
+	if !above(p.Deps())[start][reader] {
+		t.Errorf("step %d overwrites what step %d reads, which it does not wait for, in\n%s", start, reader, dump(t, p))
+	}
+}
+
 // All of a bucket is the collective's own until it is waited for, also where its result is
 // a part: what is made in the rest of its memory comes after that.
 func TestBucketIsFreeAfterWait(t *testing.T) {

@@ -25,7 +25,8 @@ var (
 // dependencies allow.
 type planned struct {
 	exec.Backend
-	o Options
+	o     Options
+	fixed bool // the layout of some variables is that of a program compiled before
 }
 
 func (b planned) Name() string       { return "machine" }
@@ -39,7 +40,13 @@ func (b planned) Compile(g *graph.Graph, eo exec.Options) (exec.Program, error) 
 	o := b.o
 	o.Name, o.Deterministic, o.Remat = eo.Name, o.Deterministic || eo.Deterministic, o.Remat || eo.Remat
 	o.World, o.Rank = exec.Ranks(eo.Comm)
+	if b.fixed {
+		o.VarLast = fixedLayouts(g)
+	}
 	p := New(g, o)
+	if err := keepsLayouts(p, o); err != nil {
+		return nil, err
+	}
 	r := rand.New(rand.NewPCG(uint64(len(p.Steps)), 6))
 	for i := range p.Steps {
 		if k := p.Steps[i].Kind(); k != KindStart && k != KindWait && k != KindCopy && k != KindFill {
@@ -66,6 +73,34 @@ func (b planned) Compile(g *graph.Graph, eo exec.Options) (exec.Program, error) 
 		}
 	}
 	return q, nil
+}
+
+// fixedLayouts fixes two thirds of the variables with four axes, half of them in
+// channels-last order.
+func fixedLayouts(g *graph.Graph) func(name string) (last, fixed bool) {
+	images := map[string]int{}
+	for _, n := range g.Nodes() {
+		if l, ok := n.Op.(graph.Leaf); ok && l.Kind == graph.Var && l.Type.Shape.Rank() == 4 {
+			images[l.Name] = len(images)
+		}
+	}
+	return func(name string) (last, fixed bool) {
+		k, ok := images[name]
+		return ok && k%3 == 0, ok && k%3 < 2
+	}
+}
+
+// keepsLayouts says which variable lies otherwise than is fixed.
+func keepsLayouts(p *Plan, o Options) error {
+	for _, e := range p.Vars {
+		if o.VarLast == nil {
+			break
+		}
+		if last, fixed := o.VarLast(e.Name); fixed && last != p.Values[e.Value].Last {
+			return fmt.Errorf("variable %q %v: channels-last %v, want %v", e.Name, e.Type, !last, last)
+		}
+	}
+	return nil
 }
 
 // plannedProgram is a program of it.
@@ -162,18 +197,21 @@ func (q *plannedProgram) run() error {
 func TestRandomGraphs(t *testing.T) {
 	c := &randomgraph.Checker{Group: exectest.NewGroup}
 	for _, t := range []struct {
-		name string
-		o    Options
+		name  string
+		o     Options
+		fixed bool
 	}{
-		{"plain", Options{}},
-		{"apart", Options{Apart: 512}},
-		{"weights last", Options{WeightsLast: true}},
-		{"joined", Options{WeightsLast: true, Join: 1 << 20}},
-		{"weights last, wide, rematerialised", Options{WeightsLast: true, WidenBF16: true, Remat: true}},
+		{name: "plain"},
+		{name: "apart", o: Options{Apart: 512}},
+		{name: "weights last", o: Options{WeightsLast: true}},
+		{name: "fixed", o: Options{WeightsLast: true}, fixed: true},
+		{name: "joined", o: Options{WeightsLast: true, Join: 1 << 20}},
+		{name: "deterministic", o: Options{WeightsLast: true, Deterministic: true}},
+		{name: "weights last, wide, rematerialised", o: Options{WeightsLast: true, WidenBF16: true, Remat: true}},
 	} {
 		target := randomgraph.Target{Name: t.name, Bits: t.name}
 		for range 4 {
-			target.Ranks = append(target.Ranks, planned{o: t.o})
+			target.Ranks = append(target.Ranks, planned{o: t.o, fixed: t.fixed})
 		}
 		c.Targets = append(c.Targets, target)
 	}

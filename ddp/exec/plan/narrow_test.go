@@ -361,6 +361,12 @@ func TestBF16WeightsAreCopied(t *testing.T) {
 			b.Output("product", b.MatMul(b.Var("v", f(2, 4)), b.Reshape(w, graph.D(4, 36)), false, false))
 			return w
 		},
+		"weights of other extents are read": func(b *graph.Builder, x graph.ID) graph.ID {
+			w, paired := made(b), same3
+			paired.Groups = 2
+			b.Output("other", b.Sum(b.Square(b.Conv2D(x, b.Reshape(w, graph.D(8, 2, 3, 3)), paired))))
+			return w
+		},
 		"assigned": func(b *graph.Builder, _ graph.ID) graph.ID {
 			w := made(b)
 			b.Assign(b.Var("v", f(4, 4, 3, 3)), w)

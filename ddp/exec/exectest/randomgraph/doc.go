@@ -7,7 +7,7 @@
 // A program is a function of choices: those of a seed, or the bytes of a fuzz
 // target. It draws on the whole op set (ops that occur in derivatives only, too),
 // on all element types, on shapes of extents 0, 1 and primes, up to thousands of
-// elements, and has
+// elements; one in four is mostly of images, which convolutions take. It has
 //
 //   - values used twice, views, aliases among outputs, dead code;
 //   - variables, some assigned, swaps among them, over several steps;

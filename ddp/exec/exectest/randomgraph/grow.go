@@ -16,6 +16,7 @@ type grower struct {
 	exact   map[graph.ID]bool // no rounding has touched it
 	jumps   bool              // a function with a kink was applied where rounding counts
 	kinks   bool              // functions with kinks may occur
+	pixels  bool              // most values are images, and most ops are of images
 	float   graph.DType       // of most values
 	extents []int             // of most axes
 	shapes  []graph.Shape     // of leaves so far
@@ -43,6 +44,7 @@ func Grow(c *Choices, l Limits) (*Program, error) {
 	g := &grower{Choices: c, b: &graph.Builder{}, exact: map[graph.ID]bool{}, split: map[string]bool{}, ranks: 1}
 	g.float = pick(c, graph.F32, graph.F32, graph.F32, graph.F32, graph.F32, graph.F64, graph.BF16)
 	g.kinks = c.n(2) == 1
+	g.pixels = c.one(4)
 	for range 2 + c.n(3) {
 		g.extents = append(g.extents, pick(c, 1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 33))
 	}
@@ -158,7 +160,7 @@ func (g *grower) shape() graph.Shape {
 		}
 		return s
 	}
-	if g.one(3) { // an image
+	if g.pixels && g.n(4) > 0 || g.one(3) { // an image
 		s := graph.D(1+g.n(3), pick(g.Choices, 1, 2, 3, 4, 8, 17), 1+g.n(9), 1+g.n(9))
 		for s.Len() > g.most {
 			s = s.With(g.n(4), 1)

@@ -20,6 +20,9 @@ const (
 func (g *grower) step() {
 	ops := []func(){g.unary, g.unary, g.binary, g.binary, g.binary, g.reduce, g.move, g.move, g.join, g.product, g.convolve, g.pooling, g.resample,
 		g.index, g.compare, g.convert, g.leafless, g.chain}
+	if g.pixels {
+		ops = append(ops, g.convolve, g.convolve, g.convolve, g.convolve, g.convolve, g.convolve, g.pooling, g.pooling, g.resample, g.resample)
+	}
 	if g.batch > 0 {
 		ops = append(ops, g.statistics, g.draw)
 	} else {

@@ -134,11 +134,31 @@ func TestFaultsAreFound(t *testing.T) {
 	}
 }
 
+// TestConvolutions: of the programs, enough are networks of images.
+func TestConvolutions(t *testing.T) {
+	const programs = 60
+	convolutions := 0
+	for seed := range uint64(programs) {
+		p, err := randomgraph.Grow(randomgraph.FromSeed(seed), small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, live := range p.Graph.Live() {
+			if op := fmt.Sprint(p.Graph.Nodes()[i].Op); live && strings.HasPrefix(op, "conv2d") {
+				convolutions++
+			}
+		}
+	}
+	if convolutions < programs/5 {
+		t.Errorf("%d convolutions in %d programs, want %d", convolutions, programs, programs/5)
+	}
+}
+
 // TestShrink: a backend whose cosine is wrong fails on the cosine alone.
 func TestShrink(t *testing.T) {
 	wrong := faulty{Backend: ref.New(), change: func(g *graph.Graph) (*graph.Graph, error) { return replaceCos(g) }}
 	least := math.MaxInt
-	failed := hunt(t, checker(wrong), 12, func(f *randomgraph.Found) {
+	failed := hunt(t, checker(wrong), 20, func(f *randomgraph.Found) {
 		if len(f.Program.Graph.Nodes()) < least {
 			least = len(f.Program.Graph.Nodes())
 		}
@@ -147,7 +167,7 @@ func TestShrink(t *testing.T) {
 		}
 	})
 	if failed < 3 || least > 2 {
-		t.Errorf("%d of 12 programs failed, the smallest with %d nodes; want 3, and an input with its cosine", failed, least)
+		t.Errorf("%d of 20 programs failed, the smallest with %d nodes; want 3, and an input with its cosine", failed, least)
 	}
 }
 

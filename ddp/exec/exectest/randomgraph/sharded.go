@@ -81,10 +81,20 @@ func (g *grower) optimise(loss graph.ID, weights []graph.ID, state map[string]bo
 		}
 		b.Assign(w, next)
 		if g.one(4) {
-			b.Output(fmt.Sprint("y", i), pick(g.Choices, next, b.Sum(next), d, b.Cos(w)))
+			sum := b.Sum(next)
+			y, name := pick(g.Choices, next, sum, d, b.Cos(w)), "y"
+			if y == sum && b.Shape(w).Rank() == 4 {
+				name = imageSum
+			}
+			b.Output(fmt.Sprint(name, i), y)
 		}
 	}
 }
+
+// imageSum is what the name of a sum of new weights with four axes begins with. They may be
+// images, which are added up in the order in which they lie; what is gathered of parts lies
+// row by row.
+const imageSum = "sum"
 
 // moment is a variable of an optimiser's state.
 func (g *grower) moment(name string, t graph.Type, state map[string]bool) graph.ID {
