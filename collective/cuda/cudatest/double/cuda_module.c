@@ -24,6 +24,10 @@ typedef struct CUfunc_st {
 	struct CUfunc_st *next;
 } function;
 
+// spares are the stacks of blocks that wait for a launch, of whatever module: as many as
+// shim_spare in shim.h.
+static char *spares[8];
+
 // open_image opens a shared object from memory. The file stays open, so that its
 // name, by which the linker knows it, is not used again.
 static int open_image(module *m, const char *data, size_t n) {
@@ -37,7 +41,10 @@ static int open_image(module *m, const char *data, size_t n) {
 	char path[64];
 	snprintf(path, sizeof path, "/proc/self/fd/%d", m->file);
 	m->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	return m->library ? OK : INVALID_IMAGE;
+	if (!m->library) return INVALID_IMAGE;
+	char ***shared = dlsym(m->library, "shim_spares");
+	if (shared) *shared = spares;
+	return OK;
 }
 
 // runs says whether a device runs code for an architecture: its own or an older one of the

@@ -84,7 +84,7 @@ typedef struct { double x, y; } __attribute__((aligned(16))) double2;
 typedef struct { u32 x, y; } __attribute__((aligned(8))) uint2;
 typedef struct { u32 x, y, z, w; } __attribute__((aligned(16))) uint4;
 
-enum { shim_stack = 32 << 10, shim_threads = 1024, shim_warp = 32, shim_slot = 24 };
+enum { shim_stack = 32 << 10, shim_threads = 1024, shim_warp = 32, shim_slot = 24, shim_spare = 8 };
 
 /* What the shim itself does is not watched. */
 #define SHIM_OWN __attribute__((no_sanitize("kernel-address")))
@@ -282,27 +282,38 @@ SHIM_OWN static void shim_block(struct shim *s, char *stacks, int order) {
 	}
 }
 
-/* The stacks of one block, kept for the next launch; several launches at a time have
- * others. */
-static char *shim_spare;
+/* The stacks of a block, kept for the next launch, of as many launches at a time. Who opens
+ * many modules gives them room of its own, which they share (cuda_module.c): else each would
+ * touch new memory, and page faults are dear. */
+static char *shim_own[shim_spare];
+char **shim_spares = shim_own;
 
 static char *shim_take(void) {
-	char *stacks = __atomic_exchange_n(&shim_spare, 0, __ATOMIC_ACQ_REL);
-	if (stacks)
-		return stacks;
-	stacks = mmap(0, shim_threads * shim_stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	for (int i = 0; i < shim_spare; i++) {
+		char *stacks = __atomic_exchange_n(&shim_spares[i], 0, __ATOMIC_ACQ_REL);
+		if (stacks)
+			return stacks;
+	}
+	char *stacks = mmap(0, shim_threads * shim_stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (stacks == MAP_FAILED)
 		shim_fail("no memory for stacks", "", 0);
 	return stacks;
 }
 
 static void shim_give(char *stacks) {
-	stacks = __atomic_exchange_n(&shim_spare, stacks, __ATOMIC_ACQ_REL);
-	if (stacks)
-		munmap(stacks, shim_threads * shim_stack);
+	for (int i = 0; i < shim_spare; i++) {
+		char *none = 0;
+		if (__atomic_compare_exchange_n(&shim_spares[i], &none, stacks, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			return;
+	}
+	munmap(stacks, shim_threads * shim_stack);
 }
 
-__attribute__((destructor)) static void shim_unload(void) { shim_give(0); }
+__attribute__((destructor)) static void shim_unload(void) {
+	for (int i = 0; i < shim_spare; i++)
+		if (shim_own[i])
+			munmap(shim_own[i], shim_threads * shim_stack);
+}
 
 SHIM_OWN static void shim_run(const char *name, void (*body)(const void *), unsigned bound, int yields,
 		     unsigned grid, unsigned block, int order, const void *args) {

@@ -111,7 +111,7 @@ func (g *gcc) compileFile(launches []Launch, watch bool) error {
 		return err
 	}
 	args := []string{"-x", "c", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-variable", "-Wno-unused-parameter",
-		"-Wno-unused-but-set-variable", "-Wno-maybe-uninitialized", "-Wno-parentheses", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing",
+		"-Wno-unused-but-set-variable", "-Wno-maybe-uninitialized", "-Wno-parentheses", "-fPIC", "-shared", "-nostdlib", "-ffp-contract=off", "-fno-strict-aliasing",
 		"-include", file, base + ".c", "-o", base + ".so", "-lm"}
 	if watch {
 		args = append(args, watchFlags...)
