@@ -72,13 +72,17 @@ func (s *Set) Close() error {
 	return s.close()
 }
 
+// MaxWorkers is the most that Options may ask for. Each has an encoder of its own, of
+// several KiB, and places in the queue, so a million take minutes and all the memory.
+const MaxWorkers = 1024
+
 // Options of Run.
 type Options struct {
 	Out     string // directory of the data set
 	Force   bool   // replace a data set that is there
 	SkipBad bool   // leave damaged pictures out instead of stopping
 	Limit   int64  // look at the first items of each split only; 0 means all
-	Workers int    // pictures decoded at the same time; 0 means one per core
+	Workers int    // pictures decoded at the same time, at most MaxWorkers; 0 means one per core
 	// Bad, if not nil, is told of each picture left out.
 	Bad func(shard.Skipped)
 	// Progress, if not nil, is called after each item; total is −1 if unknown.
@@ -93,10 +97,10 @@ type Options struct {
 // Run writes the set as a data set at o.Out: all of it, or on error nothing.
 func Run(ctx context.Context, s *Set, o Options) (x *shard.Index, err error) {
 	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
+		o.Workers = min(runtime.GOMAXPROCS(0), MaxWorkers)
 	}
-	if o.Limit < 0 || o.Workers < 0 {
-		return nil, fmt.Errorf("limit %d and %d workers, expected 0 or more", o.Limit, o.Workers)
+	if o.Limit < 0 || o.Workers < 0 || o.Workers > MaxWorkers {
+		return nil, fmt.Errorf("limit %d and %d workers, expected 0 or more, and at most %d workers", o.Limit, o.Workers, MaxWorkers)
 	}
 	w, err := shard.Create(o.Out, shard.Options{Schema: s.Schema, Preprocessing: s.Preprocessing, Force: o.Force, Workers: o.Workers})
 	if err != nil {

@@ -73,6 +73,8 @@ func linesOf(ctx context.Context, file string, yield func(line, error) bool) boo
 			l.err = fmt.Errorf("over the limit of %d bytes", maxLineBytes)
 		case at >= 0:
 			l.err = fmt.Errorf("byte 0x%02x at offset %d of the line is not UTF-8", raw[at], at)
+		case bytes.IndexByte(raw, 0) >= 0: // UTF-8 by its rules, and in truth UTF-16 without a mark, or no text
+			l.err = fmt.Errorf("byte 0x00 at offset %d of the line, as text in UTF-16 has and none in UTF-8", bytes.IndexByte(raw, 0))
 		}
 		if !yield(l, nil) {
 			return false

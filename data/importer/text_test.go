@@ -173,6 +173,7 @@ func TestBadLines(t *testing.T) {
 		{"long", good + strings.Repeat("a ", 10_000) + "\na b\n", "line 3: 10000 words, expected at most 200 (--max-length)"},
 		{"endless", good + strings.Repeat("a ", 1<<20) + "\na b\n", "line 3: over the limit of 1048576 bytes"},
 		{"not UTF-8", good + "a \xff b\na b\n", "line 3: byte 0xff at offset 2 of the line is not UTF-8"},
+		{"no text", good + "a \x00 b\na b\n", "line 3: byte 0x00 at offset 2 of the line, as text in UTF-16 has and none in UTF-8"},
 		{"a word too many", good + strings.Repeat("a ", 201) + "\n", "line 3: 201 words, expected at most 200 (--max-length)"},
 		{"a byte too many", good + "a" + strings.Repeat(" ", maxLineBytes) + "\n", "line 3: over the limit of 1048576 bytes"},
 		{"reserved", good + "a </s> b\n", "line 3: the word </s> stands for something else"},

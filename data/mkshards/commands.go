@@ -111,8 +111,11 @@ func (c command) check(fs *pflag.FlagSet, s *settings) error {
 		return cliflag.Usage("%s: --on-bad %q, expected stop or skip", c.name, s.onBad)
 	}
 	s.run.SkipBad = s.onBad == "skip"
-	if s.run.Limit < 0 || s.run.Workers < 0 {
-		return cliflag.Usage("%s: --limit %d and --workers %d, expected 0 or more", c.name, s.run.Limit, s.run.Workers)
+	if s.run.Limit < 0 {
+		return cliflag.Usage("%s: --limit %d, expected 0 or more", c.name, s.run.Limit)
+	}
+	if s.run.Workers < 0 || s.run.Workers > importer.MaxWorkers {
+		return cliflag.Usage("%s: --workers %d, expected 1 to %d, or 0 for one per core", c.name, s.run.Workers, importer.MaxWorkers)
 	}
 	if s.testPercent < 0 || s.testPercent > 90 {
 		return cliflag.Usage("%s: --test-percent %d, expected 0 to 90", c.name, s.testPercent)

@@ -11,7 +11,9 @@ import (
 	"strings"
 
 	"ebtrain/launch/cliflag"
+	"ebtrain/launch/plainlog"
 	"ebtrain/trainer/eval"
+	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/trained"
 	"ebtrain/trainer/world"
 )
@@ -47,9 +49,11 @@ func (o options) several() bool { return len(o.steps) != 1 }
 
 // evaluateEach measures several checkpoints of a run, one after the other. What one is
 // opened with is closed before the next: a device keeps variables until then. One that has
-// diverged is said to, and the others are measured.
+// diverged is said to, and the others are measured; so they are where one is damaged that
+// was not named.
 func evaluateEach(ctx context.Context, o options, w *world.World, stdout, stderr io.Writer) error {
-	steps, err := trained.Checkpoints(o.run, o.steps)
+	log := slog.New(plainlog.New("evaluate", stderr))
+	steps, err := trained.Checkpoints(o.run, o.steps, func(err error) { ckpt.WarnSkipped(log, err) })
 	if err != nil {
 		return err
 	}

@@ -75,8 +75,9 @@ func Find(path string, step int64) (*Origin, error) {
 }
 
 // Checkpoints are the steps of checkpoints that the run at path has: steps, if it has them
-// all, or, if steps is nil, all that it has, rising.
-func Checkpoints(path string, steps []int64) ([]int64, error) {
+// all, or, if steps is nil, all that are whole, rising, without those that are skipped since
+// they are damaged.
+func Checkpoints(path string, steps []int64, skipped func(error)) ([]int64, error) {
 	if _, err := rundir.ReadConfig(path); err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func Checkpoints(path string, steps []int64) ([]int64, error) {
 	if steps != nil {
 		return steps, nil
 	}
-	steps, err := ckpt.Steps(rundir.Layout(path).Ckpt())
+	steps, err := ckpt.Whole(rundir.Layout(path).Ckpt(), skipped)
 	if err == nil && len(steps) == 0 {
 		err = none(path)
 	}

@@ -1,8 +1,10 @@
 package trained
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,5 +95,38 @@ func TestUntrained(t *testing.T) {
 	}
 	if weight(t, r) != 10 || weight(t, first) == 10 || first.State.Step != 0 {
 		t.Errorf("trained %v, untrained %v", weight(t, r), weight(t, first))
+	}
+}
+
+// Of all checkpoints of a run the damaged are left out and told of, and those that are
+// whole are not lost with them; one that is named is given whatever it is.
+func TestCheckpointsDamaged(t *testing.T) {
+	path := makeRun(t, board(t, 1), 2, 4, 6, 8)
+	weights := filepath.Join(rundir.Layout(path).Ckpt(), ckpt.Name(4), "weights.safetensors")
+	b, err := os.ReadFile(weights)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 1
+	state := filepath.Join(rundir.Layout(path).Ckpt(), ckpt.Name(6), "state.json")
+	if err := errors.Join(os.WriteFile(weights, b, 0o644), os.Remove(state)); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	tell := func(err error) { told = append(told, err.Error()) }
+	steps, err := Checkpoints(path, nil, tell)
+	if err != nil || !slices.Equal(steps, []int64{2, 8}) || len(told) != 2 || !strings.Contains(told[0], weights+": SHA-256 is") || !strings.Contains(told[1], state+": missing") {
+		t.Errorf("got %v, %v, told %q; want 2 and 8", steps, err, told)
+	}
+	if steps, err := Checkpoints(path, []int64{4, 8}, tell); err != nil || !slices.Equal(steps, []int64{4, 8}) || len(told) != 2 {
+		t.Errorf("named: %v, %v, told %q", steps, err, told)
+	}
+	for _, step := range []int64{2, 8} {
+		if err := os.Remove(filepath.Join(rundir.Layout(path).Ckpt(), ckpt.Name(step), "state.json")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if steps, err := Checkpoints(path, nil, tell); err == nil || !strings.Contains(err.Error(), "none of the 4 checkpoints in ") {
+		t.Errorf("all damaged: %v, %v", steps, err)
 	}
 }

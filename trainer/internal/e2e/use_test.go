@@ -178,9 +178,30 @@ func (s *site) checkCheckpoints() {
 	if e := s.run(with("--step", "3,4")...); e.code != 1 || e.stdout != "" || !strings.Contains(e.stderr, "run holds no checkpoint of step 4: it has those of steps 3, 6") {
 		s.t.Errorf("a checkpoint that is not there: got %v", e)
 	}
+	s.checkDamagedCheckpoint(with)
 	s.run("train", "--preset", "cd-board", "--lr", "1e18", "--data", "checkerboard:train=500", "--batch", "100", "--steps", "4", "--ckpt-every", "1", "--samples", "0", "--threads", "1", "--out", "diverged")
 	if e := s.run("evaluate", "--run", "diverged", "--step", "all", "--measures", "fisher"); e.code != 1 || e.stdout != "" || !strings.Contains(e.stderr, "evaluate: no checkpoint has finite numbers: training diverged: the mean fisher of") {
 		s.t.Errorf("of a run that diverged: got %v", e)
+	}
+}
+
+// checkDamagedCheckpoint measures all checkpoints of the run, one of which is torn: it is
+// left out with a warning, and ends the program where it is named.
+func (s *site) checkDamagedCheckpoint(with func(...string) []string) {
+	s.t.Helper()
+	state := filepath.Join(s.dir, "run/ckpt/step-00000003/state.json")
+	if err := os.Rename(state, state+".away"); err != nil {
+		s.t.Fatal(err)
+	}
+	const problem = "run/ckpt/step-00000003/state.json: missing: the checkpoint is damaged"
+	if e := s.run(with("--step", "all")...); e.code != 0 || !strings.Contains(e.stderr, "evaluate: warning: checkpoint skipped: "+problem) || !regexp.MustCompile(`(?m)^6 +[0-9.]`).MatchString(e.stdout) {
+		s.t.Errorf("a damaged checkpoint among all: got %v", e)
+	}
+	if e := s.run(with("--step", "3,6")...); e.code != 1 || !strings.Contains(e.stderr, problem) {
+		s.t.Errorf("a damaged checkpoint that is named: got %v", e)
+	}
+	if err := os.Rename(state+".away", state); err != nil {
+		s.t.Fatal(err)
 	}
 }
 

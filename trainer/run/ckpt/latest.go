@@ -48,10 +48,7 @@ func ReadNewest(dir string, skipped func(error)) (string, State, map[string][]Na
 	var first error
 	for _, step := range slices.Backward(steps) {
 		path := filepath.Join(dir, Name(step))
-		s, groups, err := Read(path)
-		if err == nil {
-			err = checkName(path, s)
-		}
+		s, groups, err := readNamed(path)
 		if err == nil {
 			return path, s, groups, nil
 		}
@@ -66,7 +63,57 @@ func ReadNewest(dir string, skipped func(error)) (string, State, map[string][]Na
 			first = err
 		}
 	}
-	return fail(fmt.Errorf("none of the %d checkpoints in %s can be used: %w: put a copy of one there, or begin anew with another --out", len(steps), dir, first))
+	return fail(noneUsable(len(steps), dir, first))
+}
+
+// readNamed is Read, of a checkpoint that lies in the folder of its step.
+func readNamed(path string) (State, map[string][]Named, error) {
+	s, groups, err := Read(path)
+	if err == nil {
+		err = checkName(path, s)
+	}
+	return s, groups, err
+}
+
+// noneUsable says that all n checkpoints in dir are damaged, the first that was read as err
+// has it.
+func noneUsable(n int, dir string, err error) error {
+	return fmt.Errorf("none of the %d checkpoints in %s can be used: %w: put a copy of one there, or begin anew with another --out", n, dir, err)
+}
+
+// Whole are the steps of the checkpoints in dir that are whole, rising: every checksum is
+// verified. Damaged ones are skipped and reported, and if all are that is the error, as in
+// ReadNewest; it has none where there is no checkpoint at all. One that its run removes
+// meanwhile is left out.
+func Whole(dir string, skipped func(error)) ([]int64, error) {
+	steps, err := Steps(dir)
+	if err != nil {
+		return nil, err
+	}
+	var whole []int64
+	var first error
+	for _, step := range steps {
+		path := filepath.Join(dir, Name(step))
+		_, _, err := readNamed(path)
+		if _, gone := os.Lstat(path); errors.Is(gone, os.ErrNotExist) {
+			continue
+		}
+		if _, ok := errors.AsType[*DamagedError](err); err != nil && !ok {
+			return nil, err
+		}
+		if err == nil {
+			whole = append(whole, step)
+			continue
+		}
+		skipped(err)
+		if first == nil {
+			first = err
+		}
+	}
+	if whole == nil && first != nil {
+		return nil, noneUsable(len(steps), dir, first)
+	}
+	return whole, nil
 }
 
 // NewestStep is that of NewestWhole, without a word of others.

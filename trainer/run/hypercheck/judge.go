@@ -7,7 +7,7 @@ type Verdict int
 
 const (
 	Right   Verdict = iota
-	Unclear         // the upper loss has kinks at all steps: differences of it tell nothing
+	Unclear         // the upper loss has kinks that all steps may have met: differences of it tell nothing
 	Wrong
 )
 
@@ -48,9 +48,11 @@ func (t try) passes() bool { return math.Abs(t.off) <= t.allowed }
 func (t try) agrees(with try) bool { return math.Abs(t.off-with.off) <= t.allowed+with.allowed }
 
 // judge says what the tries of one direction show, and the try that shows it. A kink
-// between two points moves their difference, by another amount at each step, so a try
-// that fails alone says nothing. The gradient is wrong where two tries that fail agree
-// with each other and with all that pass: those are of small steps, and see less.
+// between two points moves their difference, by another amount at each step that is not
+// much longer than it is far, so a try that fails alone says nothing. The gradient is
+// wrong where two tries that fail agree with each other and with all that pass: those
+// are of small steps, and see less. (So one near kink can seem a wrong gradient, along
+// one direction: see conclude.)
 func judge(tries []try) (Verdict, try) {
 	best, right := nearest(tries), false
 	for _, t := range tries {

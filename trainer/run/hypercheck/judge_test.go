@@ -75,8 +75,34 @@ func TestConclude(t *testing.T) {
 	if n.conclude(); n.Verdict != Right || n.Differences != 1e-6 || n.Allowed != 2e-6 {
 		t.Errorf("%+v", n)
 	}
-	n.judged = append(n.judged, judged{float64(Unclear), 1e-5, 1e-6}, judged{float64(Wrong), 2e-6, 1e-6})
-	if n.conclude(); n.Verdict != Wrong || n.Differences != 2e-6 {
+	n.judged = append(n.judged, judged{float64(Unclear), 1e-5, 1e-6}, judged{float64(Wrong), 2e-6, 1e-6}, judged{float64(Wrong), 3e-6, 1e-6})
+	if n.conclude(); n.Verdict != Wrong || n.Differences != 3e-6 {
 		t.Errorf("%+v", n)
+	}
+}
+
+// One kink that all steps but the smallest reach over makes a gradient that is right
+// look wrong along a direction, and does not make it wrong: the others see that it is
+// right. One that is wrong is refuted by more, and by one where there is no other.
+func TestNearKink(t *testing.T) {
+	const size = 1e5
+	right, kinked, wrong := judgedOf(triesOf(size, nil, 0)), judgedOf(triesOf(size, []kink{{2e-6, 4e-4}}, 0)), judgedOf(triesOf(size, nil, 2e-4))
+	if Verdict(kinked.verdict) != Wrong {
+		t.Fatalf("%+v: the kink is told from a slope along its own direction, so this test tries nothing", kinked)
+	}
+	for _, tt := range []struct {
+		name   string
+		judged []judged
+		want   Verdict
+	}{
+		{"a near kink", []judged{right, kinked, right}, Unclear},
+		{"wrong", []judged{wrong, wrong, right}, Wrong},
+		{"one direction alone", []judged{wrong}, Wrong},
+		{"no number", []judged{right, judgedOf([]try{{math.Inf(1), 1e-3}}), right}, Wrong},
+	} {
+		n := Network{judged: tt.judged}
+		if n.conclude(); n.Verdict != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, n.Verdict, tt.want)
+		}
 	}
 }
