@@ -4,49 +4,32 @@ import (
 	"image"
 	"image/color"
 	"math"
-	"strconv"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 
+	"ebtrain/trainer/run/diagram"
 	"ebtrain/trainer/run/picture"
-)
-
-const (
-	width  = 4.2 * vg.Inch // of a diagram
-	height = 2.8 * vg.Inch
-	margin = 0.12 * vg.Inch
-	widest = 3 // diagrams beside each other
 )
 
 // draw is the picture of all diagrams, in rows, below the names of the runs where there
 // are several.
 func (o options) draw(runs []history, columns []string) (image.Image, error) {
-	across := min(widest, int(math.Ceil(math.Sqrt(float64(len(columns))))))
-	down := (len(columns) + across - 1) / across
-	legend := names(runs)
-	named := vg.Length(0)
-	if len(runs) > 1 {
-		named = legend.Rectangle(draw.New(vgimg.New(width, height))).Size().Y + 2*margin
-	}
-	w, h := vg.Length(across)*(width+margin)+margin, vg.Length(down)*(height+margin)+margin
-	img := vgimg.New(w, h+named)
-	canvas := draw.New(img)
-	if named > 0 {
-		legend.Draw(draw.Crop(canvas, margin, -margin, h, -margin))
-	}
-	for i, name := range columns {
+	var all []*plot.Plot
+	for _, name := range columns {
 		p, err := o.diagram(runs, name)
 		if err != nil {
 			return nil, err
 		}
-		left, top := margin+vg.Length(i%across)*(width+margin), h-margin-vg.Length(i/across)*(height+margin)
-		p.Draw(draw.Crop(canvas, left, left+width-w, top-height, top-h-named))
+		all = append(all, p)
 	}
-	return img.Image(), nil
+	if len(runs) == 1 {
+		return diagram.Beside(all, nil), nil
+	}
+	legend := names(runs)
+	return diagram.Beside(all, &legend), nil
 }
 
 // names has the runs' names.
@@ -62,10 +45,7 @@ func names(runs []history) plot.Legend {
 
 // diagram has a column of all runs.
 func (o options) diagram(runs []history, name string) (*plot.Plot, error) {
-	p := plot.New()
-	p.Title.Text, p.X.Label.Text = name, string(o.x)
-	p.X.Tick.Marker, p.Y.Tick.Marker = plot.TickerFunc(marks), plot.TickerFunc(marks)
-	p.Add(plotter.NewGrid())
+	p := diagram.New(name, string(o.x))
 	var values []float64
 	for i, h := range runs {
 		x, y, _ := h.column(name, o.x)
@@ -96,17 +76,6 @@ func (o options) extent(runs []history) (low, high float64) {
 		return low - 1, high + 1
 	}
 	return low, high
-}
-
-// marks are plot's own, with labels without zeros behind the point.
-func marks(low, high float64) []plot.Tick {
-	all := plot.DefaultTicks{}.Ticks(low, high)
-	for i := range all {
-		if all[i].Label != "" {
-			all[i].Label = strconv.FormatFloat(all[i].Value, 'g', 6, 64)
-		}
-	}
-	return all
 }
 
 // add draws a curve, and a band where its points are means.

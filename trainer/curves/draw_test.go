@@ -5,7 +5,6 @@ import (
 	"image/color"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"ebtrain/trainer/run/picture"
@@ -56,22 +55,6 @@ func TestExtent(t *testing.T) {
 		if low, high := (options{x: steps}).extent(c.runs); low != c.low || high != c.high {
 			t.Errorf("%v to %v, want %v to %v", low, high, c.low, c.high)
 		}
-	}
-}
-
-// TestMarks: labels have no zeros behind the point, and small marks none at all.
-func TestMarks(t *testing.T) {
-	var labels []string
-	none := 0
-	for _, m := range marks(0, 1) {
-		if m.Label == "" {
-			none++
-			continue
-		}
-		labels = append(labels, m.Label)
-	}
-	if got := strings.Join(labels, " "); got != "0 0.5 1" || none == 0 {
-		t.Errorf("labels %q, and %d marks without", got, none)
 	}
 }
 

@@ -62,6 +62,12 @@ func evaluateEach(ctx context.Context, o options, w *world.World, stdout, stderr
 			return err
 		}
 	}
+	chart := ""
+	if len(steps) > 1 && (w == nil || w.Rank() == 0) {
+		if chart, err = o.chartFile(); err != nil {
+			return err
+		}
+	}
 	var t table
 	var undrawn []error
 	for i, step := range steps {
@@ -89,5 +95,5 @@ func evaluateEach(ctx context.Context, o options, w *world.World, stdout, stderr
 		}
 		t = append(t, row)
 	}
-	return errors.Join(append(undrawn, t.unlessJSON(o.json, stdout), t.allDiverged())...)
+	return errors.Join(append(undrawn, t.unlessJSON(o.json, stdout), t.drawInto(chart, stderr), t.allDiverged())...)
 }

@@ -223,7 +223,7 @@ func (o *options) flags(fs *pflag.FlagSet, ood *[]string, step *string) {
 	fs.IntVar(&o.batch, "batch", 100, "samples at a time; with batch statistics the result depends on it")
 	fs.Int64Var(&o.limit, "limit", 0, "measure only the first samples of each split, or so many chosen by --seed: for a loss that compares samples, and to train a classifier; 0 is all")
 	fs.Uint64Var(&o.seed, "seed", 1, "seed of all random draws")
-	fs.StringVar(&o.picture, "picture", "", "PNG of inputs above their reconstructions, or of the density; default is in the run's samples/, none makes none")
+	fs.StringVar(&o.picture, "picture", "", "PNG of inputs above their reconstructions, or of the density; default is in the run's samples/, as is that of several checkpoints' numbers over their steps, none makes none")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object, for each checkpoint, instead of a table; in it NaN and infinities are the texts \"NaN\", \"Inf\" and \"-Inf\", and of a model that diverged it has only \"diverged\", and of one of several checkpoints its \"step\"")
 	fs.StringVar(&o.device, "device", "auto", "where to compute: "+device.Names)
 	fs.IntVar(&o.threads, "threads", 0, "threads; 0 is OMP_NUM_THREADS or, without it, all cores")

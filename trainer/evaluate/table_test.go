@@ -76,3 +76,35 @@ floor                                                                   0.5
 		t.Errorf("got %s, %v", out.String(), err)
 	}
 }
+
+// TestChart: numbers that two rows have are drawn over their steps, with the best as the
+// largest dot and real samples' number dashed; others are not, nor what is no number.
+func TestChart(t *testing.T) {
+	at := func(step int64, rmse, kid float64) tableRow {
+		return tableRow{step: step, report: &report{RMSEBatch: &rmse,
+			Quality: &comparison{Rows: []comparisonRow{{Name: "kid", Better: compare.Lower, Samples: &kid, Floor: new(0.5)}}}}}
+	}
+	all := table{at(10, 0.5, math.NaN()), {step: 20, diverged: "the mean is NaN"}, at(30, 0.25, 7), at(50, 0.375, 6)}
+	_, best := all.columns()
+	for i, want := range []struct {
+		name, title    string
+		x0, x1, y0, y1 float64
+	}{
+		{"rmse", "rmse, lower is better", 10, 50, 0.25 - 1./64, 0.5 + 1./64},
+		{"kid", "kid, lower is better; real samples dashed", 30, 50, 0.5 - 6.5/16, 7 + 6.5/16},
+	} {
+		p, err := all.diagram(want.name, best[i])
+		if err != nil || p == nil {
+			t.Fatal(p, err)
+		}
+		if p.Title.Text != want.title || p.X.Label.Text != "steps" || p.X.Min != want.x0 || p.X.Max != want.x1 || p.Y.Min != want.y0 || p.Y.Max != want.y1 {
+			t.Errorf("%q over %q: %v to %v, %v to %v, want %+v", p.Title.Text, p.X.Label.Text, p.X.Min, p.X.Max, p.Y.Min, p.Y.Max, want)
+		}
+	}
+	if m, err := all.chart(); err != nil || m == nil {
+		t.Error(m, err)
+	}
+	if m, err := all[1:3].chart(); m != nil || err != nil {
+		t.Errorf("of one row with numbers: %v, %v", m, err)
+	}
+}

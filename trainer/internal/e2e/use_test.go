@@ -175,6 +175,7 @@ func (s *site) checkCheckpoints() {
 		!strings.Contains(table.stderr, "[0] evaluate: step 6, checkpoint 2 of 2") {
 		s.t.Errorf("got %v", table)
 	}
+	s.checkChart(table, with)
 	if e := s.run(with("--step", "3,4")...); e.code != 1 || e.stdout != "" || !strings.Contains(e.stderr, "run holds no checkpoint of step 4: it has those of steps 3, 6") {
 		s.t.Errorf("a checkpoint that is not there: got %v", e)
 	}
@@ -182,6 +183,26 @@ func (s *site) checkCheckpoints() {
 	s.run("train", "--preset", "cd-board", "--lr", "1e18", "--data", "checkerboard:train=500", "--batch", "100", "--steps", "4", "--ckpt-every", "1", "--samples", "0", "--threads", "1", "--out", "diverged")
 	if e := s.run("evaluate", "--run", "diverged", "--step", "all", "--measures", "fisher"); e.code != 1 || e.stdout != "" || !strings.Contains(e.stderr, "evaluate: no checkpoint has finite numbers: training diverged: the mean fisher of") {
 		s.t.Errorf("of a run that diverged: got %v", e)
+	}
+}
+
+// checkChart looks at the picture of several checkpoints, which table tells of, and at a file
+// in its place.
+func (s *site) checkChart(table ended, with func(...string) []string) {
+	s.t.Helper()
+	const name = "run/samples/checkpoints-test.png"
+	if size := s.picture(name); size.X < 300 || size.Y < 200 || !strings.Contains(table.stderr, "over the steps are in "+name) {
+		s.t.Errorf("a picture of %v, and it is said %s", size, table.stderr)
+	}
+	if err := os.WriteFile(s.path(name), []byte("mine"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if e := s.run(with("--step", "all")...); e.code != 1 || e.stdout != "" || !strings.Contains(e.stderr, "the picture "+name+" cannot be written: ") {
+		s.t.Errorf("a file that is no picture: got %v", e)
+	}
+	s.must(with("--step", "all", "--picture", "none")...)
+	if err := os.Remove(s.path(name)); err != nil {
+		s.t.Fatal(err)
 	}
 }
 
