@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"gonum.org/v1/plot"
+
 	"ebtrain/trainer/eval/compare"
+	"ebtrain/trainer/run/diagram"
 )
 
 // TestBetter: of what has no better way, or the other one, as a supremum's estimate, the
@@ -77,6 +80,19 @@ floor                                                                   0.5
 	}
 }
 
+// red is how many points of a diagram are in colour.
+func red(p *plot.Plot) (n int) {
+	m := diagram.Beside([]*plot.Plot{p}, nil)
+	for y := range m.Bounds().Dy() {
+		for x := range m.Bounds().Dx() {
+			if r, g, b, _ := m.At(x, y).RGBA(); r != g || g != b {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // TestChart: numbers that two rows have are drawn over their steps, with the best as the
 // largest dot and real samples' number dashed; others are not, nor what is no number.
 func TestChart(t *testing.T) {
@@ -99,6 +115,13 @@ func TestChart(t *testing.T) {
 		}
 		if p.Title.Text != want.title || p.X.Label.Text != "steps" || p.X.Min != want.x0 || p.X.Max != want.x1 || p.Y.Min != want.y0 || p.Y.Max != want.y1 {
 			t.Errorf("%q over %q: %v to %v, %v to %v, want %+v", p.Title.Text, p.X.Label.Text, p.X.Min, p.X.Max, p.Y.Min, p.Y.Max, want)
+		}
+		plain, err := all.diagram(want.name, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if with, without := red(p), red(plain); without == 0 || with-without < 20 {
+			t.Errorf("%s: %d points in colour with the best marked, %d without", want.name, with, without)
 		}
 	}
 	if m, err := all.chart(); err != nil || m == nil {
