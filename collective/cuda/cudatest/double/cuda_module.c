@@ -24,9 +24,8 @@ typedef struct CUfunc_st {
 	struct CUfunc_st *next;
 } function;
 
-// spares are the stacks of blocks that wait for a launch, of whatever module: as many as
-// shim_spare in shim.h.
-static char *spares[8];
+struct shim_calls;
+extern const struct shim_calls shim_calls; // cuda_shim.c
 
 // open_image opens a shared object from memory. The file stays open, so that its
 // name, by which the linker knows it, is not used again.
@@ -42,8 +41,9 @@ static int open_image(module *m, const char *data, size_t n) {
 	snprintf(path, sizeof path, "/proc/self/fd/%d", m->file);
 	m->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!m->library) return INVALID_IMAGE;
-	char ***shared = dlsym(m->library, "shim_spares");
-	if (shared) *shared = spares;
+	const struct shim_calls **calls = dlsym(m->library, "shim_calls_1");
+	if (!calls) return INVALID_IMAGE;
+	*calls = &shim_calls;
 	return OK;
 }
 

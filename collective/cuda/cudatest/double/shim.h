@@ -46,6 +46,10 @@
  *   unsigned NAME__args    the size of the argument in bytes
  *   unsigned NAME__block   the most threads that a block may have
  *
+ * What runs threads is not compiled with each kernel: it is cuda_shim.c, whose calls are
+ * given to a shared object once it is open, through its variable shim_calls_1 (another
+ * number, when struct shim or struct shim_calls change: compiled kernels are kept).
+ *
  * NAME__run runs all blocks, one after the other, forwards (order 0) or backwards (1).
  * Threads of a KERNEL run one after the other. Those of a KERNEL_SYNC are fibres: each
  * runs to its next SYNC and yields; when all have, the next round begins. At SHFL_DOWN and
@@ -62,13 +66,7 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#if !defined(__x86_64__)
-#include <ucontext.h>
-#endif
 
 typedef int8_t i8;
 typedef uint8_t u8;
@@ -84,274 +82,43 @@ typedef struct { double x, y; } __attribute__((aligned(16))) double2;
 typedef struct { u32 x, y; } __attribute__((aligned(8))) uint2;
 typedef struct { u32 x, y, z, w; } __attribute__((aligned(16))) uint4;
 
-enum { shim_stack = 32 << 10, shim_threads = 1024, shim_warp = 32, shim_slot = 24, shim_spare = 8 };
+enum { shim_threads = 1024 };
 
-/* What the shim itself does is not watched. */
-#define SHIM_OWN __attribute__((no_sanitize("kernel-address")))
-
-/* What an OS thread runs. */
+/* What an OS thread runs, as a kernel sees it. */
 struct shim {
-	const char *name;                /* of the kernel */
 	unsigned grid, block, bid, tid;
-	unsigned yields;                 /* 1: threads are fibres */
-	int fresh;                       /* no thread of the block has yielded or ended yet */
-	int last;                        /* the block is the last to come to a counter */
-	int line;                        /* where the fibre at hand yielded, 0 if it has ended */
-	int within;                      /* there its warp meets, and not all of the block */
-	unsigned turn;                   /* of shuffles: which slots are written */
-	unsigned char (*slots)[shim_threads][shim_slot];
-	void (*body)(const void *);
-	const void *args;
-#if defined(__x86_64__)
-	void *main, *fibre[shim_threads];
-#else
-	ucontext_t main, *fibre;
-#endif
+	int fresh; /* no thread of the block has yielded or ended yet */
+	int last;  /* the block is the last to come to a counter */
 };
 static __thread struct shim *shim_at;
 
-static void shim_fail(const char *what, const char *more, int line) {
-	struct shim *s = shim_at;
-	fprintf(stderr, "kernel %s, block %u of %u, thread %u of %u, line %d: %s%s\n",
-		s ? s->name : "?", s ? s->bid : 0, s ? s->grid : 0, s ? s->tid : 0, s ? s->block : 0, line, what, more);
-	abort();
-}
-
-#if defined(__x86_64__)
-/* shim_switch leaves one stack for another. */
-__attribute__((naked, noinline)) static void shim_switch(void **from, void *to) {
-	__asm__ volatile("pushq %rbp; pushq %rbx; pushq %r12; pushq %r13; pushq %r14; pushq %r15\n\t"
-			 "movq %rsp, (%rdi); movq %rsi, %rsp\n\t"
-			 "popq %r15; popq %r14; popq %r13; popq %r12; popq %rbx; popq %rbp; ret");
-}
-#define SHIM_TO_FIBRE(s, t) shim_switch(&(s)->main, (s)->fibre[t])
-#define SHIM_TO_MAIN(s, t) shim_switch(&(s)->fibre[t], (s)->main)
-#else
-#define SHIM_TO_FIBRE(s, t) swapcontext(&(s)->main, &(s)->fibre[t])
-#define SHIM_TO_MAIN(s, t) swapcontext(&(s)->fibre[t], &(s)->main)
-#endif
-
-SHIM_OWN static void shim_yield(int line, int within) {
-	struct shim *s = shim_at;
-	if (!s->yields)
-		shim_fail("SYNC, SHFL_DOWN or MMA in a KERNEL: it must be a KERNEL_SYNC", "", line);
-	s->line = line, s->within = within;
-	SHIM_TO_MAIN(s, s->tid);
-}
-
-static void shim_sync(int line) { shim_yield(line, 0); }
+/* What runs threads: cuda_shim.c says what each does. Each shared object has a variable of
+ * its own for them, which no other of the name takes the place of: it is protected. */
+struct shim_calls {
+	void (*run)(struct shim **at, const char *name, void (*body)(const void *), unsigned bound, int yields,
+		    unsigned grid, unsigned block, int order, const void *args);
+	void (*yield)(int line, int within);
+	void (*put)(const void *x, size_t n, int line);
+	void (*get)(void *x, size_t n, unsigned down);
+	void (*mma)(float *c, const u32 *ab, int line);
+	void (*fail)(const char *what, const char *more, int line);
+};
+__attribute__((visibility("protected"))) const struct shim_calls *shim_calls_1;
 
 /* shim_last counts a block once all its threads have come. Thread 0 does
  * it, while the others wait. */
-static int shim_last(u32 *counter, u32 n, int line) {
+static inline int shim_last(u32 *counter, u32 n, int line) {
 	struct shim *s = shim_at;
-	shim_sync(line);
+	shim_calls_1->yield(line, 0);
 	if (s->tid == 0) {
 		u32 before = *counter;
 		if (before >= n)
-			shim_fail("a counter of blocks was not 0 before the kernel, or more came than it counts", "", line);
+			shim_calls_1->fail("a counter of blocks was not 0 before the kernel, or more came than it counts", "", line);
 		s->last = before == n - 1;
 		*counter = s->last ? 0 : before + 1;
 	}
-	shim_sync(line);
+	shim_calls_1->yield(line, 0);
 	return s->last;
-}
-
-/* shim_put and shim_get are the halves of a shuffle: all put, meet, and get. The
- * next shuffle puts elsewhere, so nobody overwrites what others have yet to get. */
-SHIM_OWN static void shim_put(const void *x, size_t n, int line) {
-	struct shim *s = shim_at;
-	memcpy(s->slots[s->turn & 1][s->tid], x, n);
-	shim_yield(line, 1);
-}
-
-SHIM_OWN static void shim_get(void *x, size_t n, unsigned down) {
-	struct shim *s = shim_at;
-	unsigned from = s->tid + down;
-	if (from / shim_warp != s->tid / shim_warp || from >= s->block)
-		from = s->tid;
-	memcpy(x, s->slots[(s->turn & 1) ^ 1][from], n);
-}
-
-SHIM_OWN static float shim_wide(u32 x) {
-	float f;
-	x <<= 16;
-	memcpy(&f, &x, 4);
-	return f;
-}
-
-/* shim_mma adds the product of a (16 by 16) and b (16 by 8), of bfloat16, to c (16 by 8), of
- * float32, as mma.m16n8k16 has them in a warp. Thread 4g + t holds, with two neighbours in k
- * in a word, the first in its lower half,
- *
- *   a0, a1: rows g, g + 8, k of 2t, 2t + 1      b0: k of 2t, 2t + 1, column g
- *   a2, a3: the same, k of 2t + 8, 2t + 9       b1: k of 2t + 8, 2t + 9
- *   c[0], c[1]: row g, columns 2t, 2t + 1       c[2], c[3]: row g + 8
- *
- * Sums are rounded once; in which order a device adds is not said. */
-SHIM_OWN static void shim_mma(float *c, const u32 *ab, int line) {
-	struct shim *s = shim_at;
-	if (s->block % shim_warp)
-		shim_fail("MMA in a block that is not whole warps", "", line);
-	shim_put(ab, 24, line);
-	const unsigned warp = s->tid / shim_warp * shim_warp, g = s->tid % shim_warp / 4, t = s->tid % 4;
-	unsigned char (*slot)[shim_slot] = s->slots[(s->turn & 1) ^ 1] + warp;
-	for (unsigned i = 0; i < 4; i++) {
-		double sum = c[i];
-		for (unsigned k = 0; k < 16; k++) {
-			u32 a, b;
-			memcpy(&a, slot[4 * g + k % 8 / 2] + 4 * (i / 2 + k / 8 * 2), 4);
-			memcpy(&b, slot[4 * (2 * t + i % 2) + k % 8 / 2] + 4 * (4 + k / 8), 4);
-			sum += (double)shim_wide(a >> k % 2 * 16 & 0xffff) * shim_wide(b >> k % 2 * 16 & 0xffff);
-		}
-		c[i] = (float)sum;
-	}
-}
-
-static void shim_fibre(void) {
-	struct shim *s = shim_at;
-	s->body(s->args);
-	s->line = 0;
-	SHIM_TO_MAIN(s, s->tid);
-}
-
-/* shim_prepare gives fibre t a stack on which it begins. */
-static void shim_prepare(struct shim *s, unsigned t, char *stack) {
-#if defined(__x86_64__)
-	void **top = (void **)(stack + shim_stack);
-	*--top = 0; /* who shim_fibre would return to */
-	*--top = (void *)shim_fibre;
-	for (int i = 0; i < 6; i++)
-		*--top = 0;
-	s->fibre[t] = top;
-#else
-	getcontext(&s->fibre[t]);
-	s->fibre[t].uc_stack.ss_sp = stack;
-	s->fibre[t].uc_stack.ss_size = shim_stack;
-	makecontext(&s->fibre[t], shim_fibre, 0);
-#endif
-	*(u64 *)stack = 0x5afe57ac5afe57acULL;
-}
-
-static void shim_part(const char *what, int at, int line) {
-	char other[64];
-	snprintf(other, sizeof other, at ? "the first thread is at line %d" : "the first thread has left", at);
-	shim_fail(what, other, line);
-}
-
-/* shim_round runs the fibres of a warp until all of the block must meet, or they have ended,
- * and says in how many rounds. */
-SHIM_OWN static unsigned shim_round(struct shim *s, char *stacks, unsigned warp, int order) {
-	const unsigned first = warp * shim_warp, end = first + shim_warp < s->block ? first + shim_warp : s->block;
-	unsigned rounds = 0;
-	do {
-		int at = 0;
-		for (unsigned k = first; k < end; k++) {
-			s->tid = order ? first + end - 1 - k : k;
-			SHIM_TO_FIBRE(s, s->tid);
-			s->fresh = 0;
-			if (*(u64 *)(stacks + (size_t)s->tid * shim_stack) != 0x5afe57ac5afe57acULL)
-				shim_fail("the stack of a thread is too small", "", s->line);
-			if (k == first)
-				at = s->line;
-			else if (at != s->line)
-				shim_part("threads part: ", at, s->line);
-		}
-		s->turn++, rounds++;
-	} while (s->line && s->within);
-	return rounds;
-}
-
-/* shim_block runs the fibres of a block, warp by warp: each as far as it comes without the
- * others. */
-SHIM_OWN static void shim_block(struct shim *s, char *stacks, int order) {
-	const unsigned warps = (s->block + shim_warp - 1) / shim_warp;
-	for (unsigned t = 0; t < s->block; t++)
-		shim_prepare(s, t, stacks + (size_t)t * shim_stack);
-	for (int at = -1; at; ) {
-		unsigned rounds = 0;
-		for (unsigned w = 0; w < warps; w++) {
-			const unsigned n = shim_round(s, stacks, order ? warps - 1 - w : w, order);
-			if (w == 0)
-				at = s->line, rounds = n;
-			else if (at != s->line)
-				shim_part("threads part: ", at, s->line);
-			else if (rounds != n)
-				shim_part("threads part: a warp has shuffled or multiplied more often than another, ", at, s->line);
-		}
-	}
-}
-
-/* The stacks of a block, kept for the next launch, of as many launches at a time. Who opens
- * many modules gives them room of its own, which they share (cuda_module.c): else each would
- * touch new memory, and page faults are dear. */
-static char *shim_own[shim_spare];
-char **shim_spares = shim_own;
-
-static char *shim_take(void) {
-	for (int i = 0; i < shim_spare; i++) {
-		char *stacks = __atomic_exchange_n(&shim_spares[i], 0, __ATOMIC_ACQ_REL);
-		if (stacks)
-			return stacks;
-	}
-	char *stacks = mmap(0, shim_threads * shim_stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (stacks == MAP_FAILED)
-		shim_fail("no memory for stacks", "", 0);
-	return stacks;
-}
-
-static void shim_give(char *stacks) {
-	for (int i = 0; i < shim_spare; i++) {
-		char *none = 0;
-		if (__atomic_compare_exchange_n(&shim_spares[i], &none, stacks, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			return;
-	}
-	munmap(stacks, shim_threads * shim_stack);
-}
-
-__attribute__((destructor)) static void shim_unload(void) {
-	for (int i = 0; i < shim_spare; i++)
-		if (shim_own[i])
-			munmap(shim_own[i], shim_threads * shim_stack);
-}
-
-SHIM_OWN static void shim_run(const char *name, void (*body)(const void *), unsigned bound, int yields,
-		     unsigned grid, unsigned block, int order, const void *args) {
-	struct shim *s = calloc(1, sizeof *s), *outer = shim_at;
-	char *stacks = 0;
-	shim_at = s;
-	s->name = name, s->grid = grid, s->block = block, s->yields = yields, s->body = body, s->args = args;
-	if (grid == 0 || block == 0 || block > bound || bound > shim_threads)
-		shim_fail("no such grid or block", "", 0);
-	if (yields) {
-		s->slots = malloc(2 * sizeof *s->slots);
-#if !defined(__x86_64__)
-		s->fibre = calloc(block, sizeof *s->fibre);
-#endif
-		stacks = shim_take();
-	}
-	for (unsigned b = 0; b < grid; b++) {
-		s->bid = order ? grid - 1 - b : b;
-		s->fresh = 1;
-		if (yields) {
-			shim_block(s, stacks, order);
-			continue;
-		}
-		for (unsigned t = 0; t < block; t++) {
-			s->tid = order ? block - 1 - t : t;
-			body(args);
-			s->fresh = 0;
-		}
-	}
-	if (yields) {
-		shim_give(stacks);
-		free(s->slots);
-#if !defined(__x86_64__)
-		free(s->fibre);
-#endif
-	}
-	shim_at = outer;
-	free(s);
 }
 
 #define SHIM_KERNEL(NAME, BLOCK, ARGS, YIELDS)                                                     \
@@ -364,7 +131,7 @@ SHIM_OWN static void shim_run(const char *name, void (*body)(const void *), unsi
 	const unsigned NAME##__args = sizeof(ARGS);                                                \
 	const unsigned NAME##__block = BLOCK;                                                      \
 	void NAME##__run(unsigned grid, unsigned block, int order, const void *args) {             \
-		shim_run(#NAME, NAME##__thread, BLOCK, YIELDS, grid, block, order, args);          \
+		shim_calls_1->run(&shim_at, #NAME, NAME##__thread, BLOCK, YIELDS, grid, block, order, args); \
 	}                                                                                          \
 	static void NAME(const ARGS a)
 
@@ -377,16 +144,16 @@ SHIM_OWN static void shim_run(const char *name, void (*body)(const void *), unsi
 #define BID ((int)shim_at->bid)
 #define BDIM ((int)shim_at->block)
 #define GDIM ((int)shim_at->grid)
-#define SYNC() shim_sync(__LINE__)
+#define SYNC() shim_calls_1->yield(__LINE__, 0)
 #define LAST(P, N) shim_last(P, N, __LINE__)
 #define SHFL_DOWN(X, D)                                                                            \
 	({                                                                                         \
 		__typeof__(X) shim_x = (X);                                                        \
-		shim_put(&shim_x, sizeof shim_x, __LINE__);                                        \
-		shim_get(&shim_x, sizeof shim_x, D);                                               \
+		shim_calls_1->put(&shim_x, sizeof shim_x, __LINE__);                               \
+		shim_calls_1->get(&shim_x, sizeof shim_x, D);                                      \
 		shim_x;                                                                            \
 	})
-#define MMA(C, A0, A1, A2, A3, B0, B1) shim_mma(C, (const u32[]){A0, A1, A2, A3, B0, B1}, __LINE__)
+#define MMA(C, A0, A1, A2, A3, B0, B1) shim_calls_1->mma(C, (const u32[]){A0, A1, A2, A3, B0, B1}, __LINE__)
 /* The first thread that comes here fills the memory with NaN, and some on both sides. Who
  * watches what kernels touch (kernel/testdata/runner.c) is told of it. It is reached by a
  * pointer of which gcc knows nothing: what it knows to be a thread's own is not watched. */
@@ -434,7 +201,7 @@ static inline u32 BF16X2(float lo, float hi) { return shim_bf16(lo) | shim_bf16(
 #define ALIGNED(P, N)                                                                              \
 	do {                                                                                       \
 		if ((uintptr_t)(P) % (N))                                                          \
-			shim_fail(#P, " is not aligned", __LINE__);                                \
+			shim_calls_1->fail(#P, " is not aligned", __LINE__);                               \
 	} while (0)
 
 #endif

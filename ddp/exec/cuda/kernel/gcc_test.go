@@ -18,8 +18,11 @@ import (
 	"ebtrain/ddp/exec/exectest"
 )
 
-// shim is the dialect for gcc.
-const shim = "../../../../collective/cuda/cudatest/double/shim.h"
+// shim is the dialect for gcc, and shimRuns what runs the threads of what it compiles.
+const (
+	shim     = "../../../../collective/cuda/cudatest/double/shim.h"
+	shimRuns = "../../../../collective/cuda/cudatest/double/cuda_shim.c"
+)
 
 // gcc compiles kernels for the CPU and keeps them for the time of the tests.
 type gcc struct {
@@ -192,7 +195,7 @@ func newDevice(t testing.TB) *device {
 	dir := t.TempDir()
 	runner := filepath.Join(compiler.dir, "runner")
 	if _, err := os.Stat(runner); err != nil {
-		if out, err := exec.Command("gcc", "-O1", "-Wall", "-rdynamic", "testdata/runner.c", "-o", runner, "-ldl").CombinedOutput(); err != nil {
+		if out, err := exec.Command("gcc", "-O1", "-Wall", "-rdynamic", "testdata/runner.c", shimRuns, "-o", runner, "-ldl", "-lm").CombinedOutput(); err != nil {
 			t.Fatalf("gcc: %v\n%s", err, out)
 		}
 	}
