@@ -20,6 +20,7 @@ import (
 	"ebtrain/data/atomicfile"
 	"ebtrain/trainer/experiment/measure"
 	"ebtrain/trainer/experiment/plan"
+	"ebtrain/trainer/run/diagram"
 	"ebtrain/trainer/run/picture"
 )
 
@@ -92,8 +93,8 @@ func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
 	if f.Low != f.High {
 		p.Y.Min, p.Y.Max = f.Low, f.High
 	}
-	apart(&p.X, f.LogX)
-	apart(&p.Y, f.LogY)
+	diagram.Apart(&p.X, f.LogX)
+	diagram.Apart(&p.Y, f.LogY)
 	image := vgimg.New(width, height)
 	all := draw.New(image)
 	names := legend.Rectangle(all).Size().X
@@ -131,14 +132,6 @@ func (s *Sheet) beside(p *plot.Plot, row string, f plan.Figure, c color.Color) e
 func logarithmic(a *plot.Axis, yes bool) {
 	if yes {
 		a.Scale, a.Tick.Marker = plot.LogScale{}, plot.TickerFunc(decades)
-	}
-}
-
-// apart gives a logarithmic axis of one value room around it. Plot would take 1 off on one
-// side, which leaves 0 or less of small ones.
-func apart(a *plot.Axis, logarithmic bool) {
-	if logarithmic && a.Min == a.Max {
-		a.Min, a.Max = a.Min/2, 2*a.Max
 	}
 }
 
