@@ -81,9 +81,9 @@ func evaluateEach(ctx context.Context, o options, w *world.World, stdout, stderr
 			row.report, err = e.one(ctx)
 			return err
 		})
-		switch bad, ok := errors.AsType[*eval.NotFiniteError](err); {
+		switch _, ok := errors.AsType[*eval.NotFiniteError](err); {
 		case ok:
-			row.diverged, err = bad.Text, nil
+			row.diverged, err = err.Error(), nil
 		case row.report != nil:
 			undrawn, err = append(undrawn, err), nil
 		}

@@ -247,7 +247,7 @@ func TestKeepEnergies(t *testing.T) {
 }
 
 // Energies that are not finite are left out of a row's numbers and counted beside them; a
-// score of NaN, or no finite energy at all, says that the model has diverged.
+// score of NaN, or no finite energy at all, says that the model has diverged, and of what.
 func TestEnergiesNotFinite(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	r := report{noun: "pictures"}
@@ -259,7 +259,7 @@ func TestEnergiesNotFinite(t *testing.T) {
 		t.Errorf("%v, table\n%s", err, &table)
 	}
 	for _, err := range []error{r.keepEnergies("noise", []float64{nan, nan}), r.keepAUROC("noise", []float64{1, nan}, []float64{3}), r.keepAUROC("noise", []float64{1}, []float64{nan})} {
-		if !diverged(t, &evaluation{}, errors.Unwrap(err)) {
+		if !diverged(t, &evaluation{}, err) {
 			t.Errorf("%v is no divergence", err)
 		}
 	}

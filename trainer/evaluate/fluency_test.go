@@ -278,6 +278,22 @@ func TestJudgeDiverged(t *testing.T) {
 	}
 }
 
+// A model whose words have no probabilities writes no sentences: it has diverged.
+func TestWriterDiverged(t *testing.T) {
+	e := writing(t, prose(t), lebm.EBM)
+	bias, err := e.trained.Vars.Get("generator.out.bias")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bias.SetAt(5, math.NaN())
+	if err := e.trained.Vars.Set("generator.out.bias", bias); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = e.measure(t.Context()); err == nil || !diverged(t, e, err) {
+		t.Errorf("%v is no divergence", err)
+	}
+}
+
 // Ranks share the draws and what --judge reads, and find the same numbers.
 func TestFluencyOfRanks(t *testing.T) {
 	data := prose(t)

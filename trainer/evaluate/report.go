@@ -124,11 +124,10 @@ func (r *report) writeJSON(w io.Writer) error {
 // tellDiverged writes the object that takes a report's place, where that is because the
 // model's numbers are not finite: another program need not read what people are told.
 func (e *evaluation) tellDiverged(err error, stdout io.Writer) error {
-	diverged, ok := errors.AsType[*eval.NotFiniteError](err)
-	if !e.o.json || !ok {
+	if _, ok := errors.AsType[*eval.NotFiniteError](err); !e.o.json || !ok {
 		return nil
 	}
-	return json.NewEncoder(stdout).Encode(map[string]string{"diverged": diverged.Text})
+	return json.NewEncoder(stdout).Encode(map[string]string{"diverged": err.Error()})
 }
 
 // adder adds a line to a table, or a part of one.

@@ -32,6 +32,9 @@ type number struct {
 	floor  *float64       // that of real samples; nil: none
 }
 
+// rowNeighbour is the row of the distance to the nearest training sample.
+const rowNeighbour = "neighbour"
+
 // numbers are those of a report, in the order of the whole one.
 func (r *report) numbers() (all []number) {
 	add := func(name string, better compare.Better, value *float64) {
@@ -68,8 +71,12 @@ func (r *report) numbers() (all []number) {
 	}
 	if r.Quality != nil {
 		for _, row := range r.Quality.Rows {
+			better := row.Better
+			if row.Name == rowNeighbour { // copies are near, but noise is farther than any good samples
+				better = ""
+			}
 			if row.Samples != nil {
-				all = append(all, number{row.Name, *row.Samples, row.Better, row.Floor})
+				all = append(all, number{row.Name, *row.Samples, better, row.Floor})
 			}
 		}
 	}

@@ -24,6 +24,24 @@ func TestBetter(t *testing.T) {
 	}
 }
 
+// TestNearIsNoWorse: of how far the nearest training pictures are no checkpoint is the best: noise
+// is farthest. The row is there by that name.
+func TestNearIsNoWorse(t *testing.T) {
+	at := func(far float64) tableRow {
+		var c comparison
+		c.Sizes = map[string]int{}
+		c.keep(setSamples, 9, []compare.Value{{Row: rowNeighbour, Value: far}, {Row: "coverage", Value: far}})
+		return tableRow{report: &report{Quality: &c}}
+	}
+	all := table{at(0.3), at(0.6)}
+	if names, best := all.columns(); !slices.Equal(names, []string{rowNeighbour, "coverage"}) || !slices.Equal(best, []int{-1, 1}) {
+		t.Errorf("got %v, best in rows %v", names, best)
+	}
+	if title := all[0].report.Quality.row(rowNeighbour).Title; title != "nearest training picture" {
+		t.Errorf("the row %s is called %q", rowNeighbour, title)
+	}
+}
+
 func TestReadSteps(t *testing.T) {
 	for text, want := range map[string][]int64{"-1": {-1}, "0": {0}, "20,5, 100": {5, 20, 100}, "all": nil} {
 		got, err := readSteps(text)

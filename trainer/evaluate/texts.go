@@ -85,11 +85,13 @@ func (e *evaluation) write(ctx context.Context, phase string, plan chain.Plan, e
 	}
 	all := make([][]int32, 0, e.o.samples)
 	for row := range slices.Chunk(x, e.takes.Shape.Len()) {
-		var s []int32
-		for _, v := range row {
-			if s = append(s, int32(v)); v == data.End {
-				break
-			}
+		end := slices.Index(row, data.End)
+		if end < 0 { // of probabilities that are numbers every sentence has one
+			return nil, eval.NotFinite("training diverged: sentence %d of the %s has no end: the probabilities of its words are no numbers", len(all), phase)
+		}
+		s := make([]int32, end+1)
+		for i := range s {
+			s[i] = int32(row[i])
 		}
 		all = append(all, s)
 	}

@@ -13,6 +13,7 @@ func (c *comparison) addVerdict(add adder, noun string) {
 	lines := c.rowsOf(fmt.Sprintf("not told from real %s, since no worse than the floor:", noun), comparisonRow.unseen)
 	lines = append(lines, c.unbeaten()...)
 	lines = append(lines, c.rowsOf("no worse than the samples: a row does not see what is wrong, or the samples are that bad:", comparisonRow.unknown)...)
+	lines = append(lines, c.ofPrior()...)
 	for _, l := range lines {
 		add("%s\n", l)
 	}
@@ -53,11 +54,31 @@ func (r comparisonRow) unseen() (names []string) {
 }
 
 // unknown are the controls that come out no worse than the samples, beside no floor.
-func (r comparisonRow) unknown() []string {
+func (r comparisonRow) unknown() (names []string) {
 	if r.floor() != nil {
 		return nil
 	}
-	return r.Blind
+	for _, name := range r.Blind {
+		if name != setNormal {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ofPrior says by which rows samples are no better than those of latents from N(0, I). These
+// are not known to be bad: they say what the learnt prior does.
+func (c *comparison) ofPrior() []string {
+	var by []string
+	for _, row := range c.Rows {
+		if slices.Contains(row.Blind, setNormal) {
+			by = append(by, row.Title)
+		}
+	}
+	if by == nil {
+		return nil
+	}
+	return []string{"", "samples no better than those of latents from " + setNormal + ", in whose place the prior was learnt, by " + strings.Join(by, "; ")}
 }
 
 // unbeaten are lines on the controls that rows see, and by which rows the samples are no
@@ -68,7 +89,7 @@ func (c *comparison) unbeaten() (lines []string) {
 	for _, name := range c.sets() {
 		var by []string
 		for _, row := range c.Rows {
-			if _, ok := row.Controls[name]; !ok || row.floor() == nil || row.Samples == nil || slices.Contains(row.unseen(), name) {
+			if _, ok := row.Controls[name]; !ok || name == setNormal || row.floor() == nil || row.Samples == nil || slices.Contains(row.unseen(), name) {
 				continue
 			}
 			seen++

@@ -78,6 +78,25 @@ func TestVerdictWithoutFloor(t *testing.T) {
 	}
 }
 
+// Samples of latents from N(0, I) are not known to be bad: they say what a learnt prior does,
+// and are no part of the count that says that samples are.
+func TestVerdictOnPrior(t *testing.T) {
+	const prior = "\nsamples no better than those of latents from N(0, I), in whose place the prior was learnt, by forward; reverse\n"
+	for want, floor := range map[string]*float64{prior: new(10.0), "\nno worse than the samples: a row does not see what is wrong, or the samples are that bad:\nreverse\tten sentences\n" + prior: nil} {
+		row := func(title string, ten float64) comparisonRow {
+			return comparisonRow{Title: title, Better: compare.Lower, Samples: new(12.0), Floor: floor, Controls: map[string]float64{setNormal: 11.9, setTen: ten}}
+		}
+		c := comparison{Sizes: map[string]int{setSamples: 9, setNormal: 9, setFloor: 9, setTen: 9}, Rows: []comparisonRow{row("forward", 30), row("reverse", 40)}}
+		if floor == nil {
+			c.Rows[1].Controls[setTen] = 1
+		}
+		c.judge()
+		if got := verdict(&c); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
 // What ± is stands below the table that has one, as a reader takes it for the error.
 func TestSpreadIsExplained(t *testing.T) {
 	for spread, want := range map[float64]bool{0: false, 0.5: true} {

@@ -20,6 +20,7 @@ import (
 	"ebtrain/data/atomicfile"
 	"ebtrain/trainer/experiment/measure"
 	"ebtrain/trainer/experiment/plan"
+	"ebtrain/trainer/run/diagram"
 	"ebtrain/trainer/run/picture"
 )
 
@@ -92,6 +93,8 @@ func (s *Sheet) plot(f plan.Figure, file string) (bool, error) {
 	if f.Low != f.High {
 		p.Y.Min, p.Y.Max = f.Low, f.High
 	}
+	diagram.Apart(&p.X, f.LogX)
+	diagram.Apart(&p.Y, f.LogY)
 	image := vgimg.New(width, height)
 	all := draw.New(image)
 	names := legend.Rectangle(all).Size().X

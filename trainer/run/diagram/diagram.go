@@ -50,9 +50,26 @@ func Beside(diagrams []*plot.Plot, legend *plot.Legend) image.Image {
 	}
 	for i, p := range diagrams {
 		left, top := margin+vg.Length(i%across)*(width+margin), h-margin-vg.Length(i/across)*(height+margin)
+		Apart(&p.X, false)
+		Apart(&p.Y, false)
 		p.Draw(draw.Crop(canvas, left, left+width-w, top-height, top-h-named))
 	}
 	return img.Image()
+}
+
+// Apart gives an axis room around a value that is its only one. Plot has 1 on each side, which
+// is nothing beside a large value, and on a logarithmic axis leaves 0 or less of a small one:
+// it draws neither.
+func Apart(a *plot.Axis, logarithmic bool) {
+	const part = 1e-6
+	switch {
+	case a.Min != a.Max:
+	case logarithmic:
+		a.Min, a.Max = a.Min/2, 2*a.Max
+	default:
+		half := max(1, part*math.Abs(a.Min))
+		a.Min, a.Max = a.Min-half, a.Max+half
+	}
 }
 
 // marks are plot's own, with labels without zeros behind the point.

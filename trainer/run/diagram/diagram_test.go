@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
 )
 
 // TestMarks: labels have no zeros behind the point, and small marks none at all.
@@ -52,6 +53,22 @@ func TestBeside(t *testing.T) {
 	legend.Add("run")
 	if named := side(1, &legend); named.Bounds().Dy() <= one.Bounds().Dy() || named.Bounds().Dx() != one.Bounds().Dx() {
 		t.Errorf("%v with a legend, %v without", named.Bounds().Size(), one.Bounds().Size())
+	}
+}
+
+// TestOneValue: a curve whose values are all equal is drawn, however large they are.
+func TestOneValue(t *testing.T) {
+	for _, v := range []float64{0, 0.5, 1e20, -1e61} {
+		l, err := plotter.NewLine(plotter.XYs{{X: 1, Y: v}, {X: 2, Y: v}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := New("a", "b")
+		p.Add(l)
+		Beside([]*plot.Plot{p}, nil)
+		if low, high := p.Y.Min, p.Y.Max; !(low < v && v < high) {
+			t.Errorf("%v is drawn from %v to %v", v, low, high)
+		}
 	}
 }
 
