@@ -101,6 +101,7 @@ func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options,
 	}
 	o.settings.Data, o.settings.BiDVL, o.was = was.Data, was.BiDVL, &was
 	o.settings.From, o.settings.FromNetworks = was.From, was.FromNetworks
+	o.inheritFrom(saved.Folder)
 	o.inheritData(fs, saved, was)
 	if err := o.complete(); err != nil {
 		return nil, nil, lacking(saved, fs, o.out, err)
