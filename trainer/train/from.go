@@ -103,6 +103,15 @@ func (o *options) inheritFrom(folder string) {
 	}
 }
 
+// samePath says whether path, seen from here, is what was is, seen from folder.
+func samePath(path, was, folder string) bool {
+	if was != "" && !filepath.IsAbs(was) {
+		was = filepath.Join(folder, was)
+	}
+	now, err := filepath.Abs(path)
+	return err == nil && path != "" && now == filepath.Clean(was)
+}
+
 // fromPath is where the run at --from is.
 func (o *options) fromPath() string { return cmp.Or(o.fromThere, o.from) }
 

@@ -182,6 +182,17 @@ func TestFromIsSeenFromTheFolderOfTheRun(t *testing.T) {
 		t.Error(err)
 	}
 	goesOn()
+	for _, from := range []string{filepath.Join(dir, "first"), "first"} {
+		t.Chdir(dir)
+		if err := run(t.Context(), []string{"--resume", "--out", second, "--from", from, "--steps", "3"}, nil, io.Discard, io.Discard); err != nil {
+			t.Errorf("with the --from that it began with, %s: %v", from, err)
+		}
+	}
+	for _, from := range []string{"", "second"} {
+		if err := resume(t, "--steps 4 --out "+second+" --from="+from); err == nil || !strings.Contains(err.Error(), "has --from first, not ") {
+			t.Errorf("%v, want that --from is not %q", err, from)
+		}
+	}
 }
 
 // Where nothing else is said a new run has the settings of the other, but for where that
