@@ -51,6 +51,7 @@ type options struct {
 	out          string
 	resume       bool
 	from         string
+	fromThere    string // where from is, if that is relative and seen from another folder
 	fromStep     int64
 	fromNetworks string
 	fromSkipped  []error // of damaged checkpoints that are newer
@@ -117,6 +118,9 @@ func peek(args []string) first {
 // resumes says whether the command line goes on with a run, if there is one in its --out.
 func (f first) resumes() bool { return f.resume && f.out != "" }
 
+// inherits says whether a new run has the flags of the one at --from, but for what is said.
+func (f first) inherits() bool { return f.from != "" && f.Names == (chosen.Names{}) }
+
 // parse reads the command line: --algo, --preset and --net first, which decide what other
 // flags there are, then all of it. saved is the run that it goes on with, whose settings are
 // in there; nil for a new one. One that begins with the weights of another, and names none of
@@ -126,7 +130,7 @@ func parse(saved *rundir.Config, args []string, out io.Writer) (*options, *pflag
 		return parseResumed(saved, args, out)
 	}
 	first := peek(args)
-	if first.from != "" && first.Names == (chosen.Names{}) {
+	if first.inherits() {
 		return parseFrom(first.from, args, out)
 	}
 	if first.Algo == chosen.ListAll {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -88,6 +89,36 @@ func (o *options) openFrom(fs *pflag.FlagSet, s data.Schema) error {
 	}
 	o.fromSkipped = origin.Skipped
 	return fs.Lookup("from-step").Value.Set(fmt.Sprint(origin.Step))
+}
+
+// inheritFrom finds the run at --from again, of a run that goes on and may have to begin with its
+// weights again: seen from folder, where that one was started last, if it is not there seen from
+// this one. The flag stays as it is, since ranks compare it.
+func (o *options) inheritFrom(folder string) {
+	if o.from == "" || folder == "" || filepath.IsAbs(o.from) || o.beganAt(o.from) {
+		return
+	}
+	if there := filepath.Join(folder, o.from); o.beganAt(there) {
+		o.fromThere = there
+	}
+}
+
+// samePath says whether path, seen from here, is what was is, seen from folder.
+func samePath(path, was, folder string) bool {
+	if was != "" && !filepath.IsAbs(was) {
+		was = filepath.Join(folder, was)
+	}
+	now, err := filepath.Abs(path)
+	return err == nil && path != "" && now == filepath.Clean(was)
+}
+
+// fromPath is where the run at --from is.
+func (o *options) fromPath() string { return cmp.Or(o.fromThere, o.from) }
+
+// beganAt says whether the run at path has the checkpoint that this run began with.
+func (o *options) beganAt(path string) bool {
+	digest, err := ckpt.LearnedDigest(fromCheckpoint(path, o.fromStep))
+	return err == nil && digest == o.settings.From
 }
 
 // checkWeights reports the first weight of the model that is not among theirs, before

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"ebtrain/launch/cliflag"
 	"ebtrain/trainer/run/ckpt"
 	"ebtrain/trainer/run/rundir"
@@ -144,6 +146,52 @@ func TestFromBeforeTheFirstCheckpoint(t *testing.T) {
 	}
 	if err := errors.Join(os.RemoveAll(noted), os.Rename(away, noted), goOn()); err != nil {
 		t.Error(err)
+	}
+}
+
+// From another folder a run goes on with the weights that it began with, though their path is
+// relative, and so it does the next time from a third one.
+func TestFromIsSeenFromTheFolderOfTheRun(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if _, _, err := small(t, "first"); err != nil {
+		t.Fatal(err)
+	}
+	begun(t, "second", "--from", "first")
+	second := filepath.Join(dir, "second")
+	goesOn := func() (*options, *pflag.FlagSet) {
+		t.Helper()
+		t.Chdir(t.TempDir())
+		saved, err := savedRun(second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, fs, err := parse(saved, []string{"--resume", "--out", second}, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := filepath.Join(dir, "first"); o.fromPath() != want {
+			t.Errorf("it begins with the run at %q, want %q", o.fromPath(), want)
+		}
+		return o, fs
+	}
+	if _, fs := goesOn(); cliflag.Values(fs)["from"] != "first" {
+		t.Errorf("--from is %q: ranks in other folders have first", cliflag.Values(fs)["from"])
+	}
+	if err := run(t.Context(), []string{"--resume", "--out", second}, nil, io.Discard, io.Discard); err != nil {
+		t.Error(err)
+	}
+	goesOn()
+	for _, from := range []string{filepath.Join(dir, "first"), "first"} {
+		t.Chdir(dir)
+		if err := run(t.Context(), []string{"--resume", "--out", second, "--from", from, "--steps", "3"}, nil, io.Discard, io.Discard); err != nil {
+			t.Errorf("with the --from that it began with, %s: %v", from, err)
+		}
+	}
+	for _, from := range []string{"", "second"} {
+		if err := resume(t, "--steps 4 --out "+second+" --from="+from); err == nil || !strings.Contains(err.Error(), "has --from first, not ") {
+			t.Errorf("%v, want that --from is not %q", err, from)
+		}
 	}
 }
 

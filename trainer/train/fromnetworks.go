@@ -43,7 +43,7 @@ func (o *options) chooseNetworks(mine, theirs []nn.Variable) (networks []string,
 
 // origin says what the run began with.
 func (o *options) origin() (string, error) {
-	theirs := fmt.Sprintf("%s after %s", o.from, english.Plural(int(o.fromStep), "step", ""))
+	theirs := fmt.Sprintf("%s after %s", o.fromPath(), english.Plural(int(o.fromStep), "step", ""))
 	if o.settings.FromNetworks == nil {
 		return "--from: the weights are those of " + theirs, nil
 	}

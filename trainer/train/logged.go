@@ -8,13 +8,17 @@ import (
 	"ebtrain/trainer/run/rundir"
 )
 
-// logged is of which steps a run has written a line: from a step on, every so many.
+// logged is of which steps a run has written a line: from a step on, every so many, or 0 where
+// nobody knows.
 type logged []struct{ from, every int64 }
 
 // loggedBy is what the command lines of a run say; nil if that is not what its last start
 // did, so nobody knows.
 func loggedBy(c rundir.Config) logged {
 	l := logged{{0, 1}}
+	if first := peek(c.Args); first.inherits() { // another run's, which nobody need have typed
+		l[0].every = 0
+	}
 	add := func(from int64, args []string) {
 		every := l[len(l)-1].every
 		found := chosen.Peek(args, []string{"log-every", "log_every"}, nil)
@@ -40,7 +44,7 @@ func loggedBy(c rundir.Config) logged {
 func (l logged) due(step int64) bool {
 	for i := len(l) - 1; i >= 0; i-- {
 		if l[i].from <= step {
-			return step%l[i].every == 0
+			return l[i].every > 0 && step%l[i].every == 0
 		}
 	}
 	return false

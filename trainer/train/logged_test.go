@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +53,24 @@ func TestMissingLines(t *testing.T) {
 	}
 	if said := goOn("--steps 16"); !strings.Contains(said, "lines 0 of 11, steps done 15, first missing step 0\n") {
 		t.Errorf("no warning that all is missing:\n%s", said)
+	}
+}
+
+// A run that begins with another's weights has its --log-every, too, which nobody need have
+// typed: what it left out is not lost.
+func TestMissingLinesOfAnothersFlags(t *testing.T) {
+	first, second := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
+	if _, _, err := small(t, first, "--log-every", "3"); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"--from " + first + " --steps 8", "--resume --log-every 3 --steps 12", "--resume --log-every 1 --steps 14", "--resume --steps 15"} {
+		var e strings.Builder
+		if err := run(t.Context(), strings.Fields(args+" --out "+second), nil, io.Discard, &e); err != nil {
+			t.Fatalf("%s: %v, %s", args, err, &e)
+		}
+		if strings.Contains(e.String(), "lost") {
+			t.Errorf("%s: a warning where nothing is missing:\n%s", args, &e)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -45,6 +46,7 @@ type recorder struct {
 	metrics *rundir.Metrics
 	events  *tensorboard.Writer
 	show    *progressbar.Reporter
+	began   int64 // the step at which this start goes on
 	step    lastStep
 }
 
@@ -97,6 +99,7 @@ func openDir(o *options, info runInfo, world int) (*rundir.Dir, error) {
 func (r *recorder) Started(step int64) error { return advised(r.start(step)) }
 
 func (r *recorder) start(step int64) (err error) {
+	r.began = step
 	if step == 0 && r.info.goesOn {
 		if err := checkBegun(r.dir); err != nil {
 			return err
@@ -262,11 +265,20 @@ func (r *recorder) draw(step int64, samples *exec.Tensor) error {
 	if err != nil {
 		return err
 	}
+	if step == r.began && r.drawn(step, file) {
+		return nil
+	}
 	// Of its last step, as losses are: a run that goes on at step supersedes what is there.
 	if err := r.events.Image("samples", step-1, file); err != nil {
 		return err
 	}
 	return atomicfile.WriteBytes(r.grid(step), file)
+}
+
+// drawn says whether an earlier start has drawn that picture of step, and so has an event of it.
+func (r *recorder) drawn(step int64, picture []byte) bool {
+	was, err := atomicfile.Read(r.grid(step), int64(len(picture)))
+	return err == nil && bytes.Equal(was, picture)
 }
 
 func (r *recorder) grid(step int64) string {

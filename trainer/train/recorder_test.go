@@ -223,3 +223,39 @@ func TestStepsToDo(t *testing.T) {
 		}
 	}
 }
+
+// A run that goes on with no step left draws its last samples again, and the event files have
+// their picture once, unless it is another.
+func TestSamplesDrawnAgain(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "run")
+	if _, _, err := small(t, out); err != nil {
+		t.Fatal(err)
+	}
+	goOn := func(args string, pictures int) {
+		t.Helper()
+		if err := resume(t, "--out "+out+args); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(out, "events", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, f := range files {
+			events, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += strings.Count(string(events), "\x89PNG")
+		}
+		if n != pictures {
+			t.Errorf("resumed with %q: %d pictures in %d event files, want %d", args, n, len(files), pictures)
+		}
+	}
+	goOn("", 1)
+	goOn(" --samples 3", 2)
+	if err := os.Remove(filepath.Join(out, "samples", "step-00000002.png")); err != nil {
+		t.Fatal(err)
+	}
+	goOn("", 3)
+}

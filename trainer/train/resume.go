@@ -96,11 +96,12 @@ func parseResumed(saved *rundir.Config, args []string, out io.Writer) (*options,
 			return nil, nil, err
 		}
 	}
-	if err := checkUnchanged(fs, o.out); err != nil {
+	if err := checkUnchanged(fs, o.out, saved.Folder); err != nil {
 		return nil, nil, err
 	}
 	o.settings.Data, o.settings.BiDVL, o.was = was.Data, was.BiDVL, &was
 	o.settings.From, o.settings.FromNetworks = was.From, was.FromNetworks
+	o.inheritFrom(saved.Folder)
 	o.inheritData(fs, saved, was)
 	if err := o.complete(); err != nil {
 		return nil, nil, lacking(saved, fs, o.out, err)
@@ -161,11 +162,12 @@ func lacking(saved *rundir.Config, fs *pflag.FlagSet, out string, err error) err
 }
 
 // checkUnchanged reports the flags of a resumed run that are not those of the
-// run and may not be changed.
-func checkUnchanged(fs *pflag.FlagSet, out string) error {
+// run, which was started last in folder, and may not be changed.
+func checkUnchanged(fs *pflag.FlagSet, out, folder string) error {
 	var was, now []string
 	fs.Visit(func(f *pflag.Flag) {
-		if f.Value.String() != f.DefValue && !slices.Contains(mayChange, f.Name) {
+		same := f.Value.String() == f.DefValue || f.Name == "from" && samePath(f.Value.String(), f.DefValue, folder)
+		if !same && !slices.Contains(mayChange, f.Name) {
 			was, now = append(was, said(f.Name, f.DefValue)), append(now, said(f.Name, f.Value.String()))
 		}
 	})

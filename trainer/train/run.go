@@ -81,6 +81,7 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	ctx, cancel := w.Context(ctx)
 	defer cancel()
 	info := runInfo{args: args, group: worker.Group, flags: cliflag.Values(s.fs), pictures: pictures(o, src), hint: variable.Get(environ, "EBTRAIN_PROGRESS"), goesOn: o.was != nil}
+	info.flags["from"] = o.fromPath() // seen from this folder, as relative paths are the next time
 	if info.hint != "" {
 		info.width = w.Columns
 	}
@@ -303,7 +304,7 @@ func (o *options) loopConfig(digest string, maxBytes int64) loop.Config {
 	l := rundir.Layout(o.out)
 	c := loop.Config{
 		Batch: o.settings.Batch, Steps: o.steps, Seed: o.settings.Seed, Digest: digest, Shards: o.settings.Shards, Average: o.settings.Average,
-		From: fromCheckpoint(o.from, o.fromStep), FromDigest: o.settings.From, FromNetworks: o.settings.FromNetworks,
+		From: fromCheckpoint(o.fromPath(), o.fromStep), FromDigest: o.settings.From, FromNetworks: o.settings.FromNetworks,
 		CkptDir: l.Ckpt(), CkptEvery: o.ckptEvery, CkptKeep: o.ckptKeep, Resume: o.resume,
 		SampleEvery: o.sampleEvery, SampleCount: o.samples, CheckEvery: o.checkEvery, Remat: o.how.Remat, ShardOptimizer: o.how.ShardMoments,
 		MaxBytes: maxBytes,
