@@ -121,6 +121,8 @@ var badGraphs = []struct {
 		"iota{axis 1}[]: axis 1 of i32[3]"},
 	{"a name with two types", func(b *graph.Builder, _, _, _ graph.ID) { b.Var("x", graph.T(graph.F32, 2, 3)) },
 		`var "x" f32[2,3]: the name is taken by input "x" f32[2,3]`},
+	{"a name with two shapes", func(b *graph.Builder, _, _, _ graph.ID) { b.Input("x", graph.T(graph.F32, 3, 2)) },
+		`input "x" f32[3,2]: the name is taken by input "x" f32[2,3]`},
 	{"a type that does not exist", func(b *graph.Builder, _, _, _ graph.ID) { b.Input("n", graph.Type{}) },
 		`input "n"[]: no element type has number 0`},
 	{"too large", func(b *graph.Builder, _, _, _ graph.ID) { b.Zeros(graph.T(graph.F32, 1<<40, 1<<40)) },
@@ -129,12 +131,16 @@ var badGraphs = []struct {
 		"add: not a value of this graph (ID 0)"},
 	{"a value of another graph", func(b *graph.Builder, _, _, _ graph.ID) { b.Tanh(12345) },
 		"tanh: input 0 is not a value of this graph (ID 12345)"},
+	{"a value that is the next to be made", func(b *graph.Builder, _, _, idx graph.ID) { b.Tanh(idx + 1) },
+		"tanh: input 0 is not a value of this graph (ID 4)"},
 	{"output twice", func(b *graph.Builder, x, _, _ graph.ID) { b.Output("y", x); b.Output("y", x) },
 		`output "y" is declared twice`},
 	{"output of nothing", func(b *graph.Builder, _, _, _ graph.ID) { b.Output("y", -1) },
 		`output "y": not a value of this graph (ID -1)`},
 	{"assignment to an input", func(b *graph.Builder, x, _, _ graph.ID) { b.Assign(x, x) },
 		`assign: input "x" is not a variable`},
+	{"assignment to a result", func(b *graph.Builder, x, _, _ graph.ID) { b.Assign(b.Exp(x), x) },
+		"assign: exp is not a variable"},
 	{"assignment of another type", func(b *graph.Builder, x, img, _ graph.ID) { b.Assign(b.Var("w", b.Type(x)), img) },
 		`assign "w": want f32[2,3], got f32[1,4,8,8]`},
 	{"assignment twice", func(b *graph.Builder, x, _, _ graph.ID) {
@@ -203,6 +209,13 @@ var badGraphs = []struct {
 		`output "y" is declared twice`},
 	{"zero of another element type", func(b *graph.Builder, x, _, _ graph.ID) { b.Add(x, b.Zeros(graph.T(graph.F64, 2, 3))) },
 		"add[f32[2,3] f64[2,3]]: want two values of the same type"},
+	{"pullback of nothing", func(b *graph.Builder, x, _, _ graph.ID) { b.Pullback([]graph.ID{0}, []graph.ID{x}, x) },
+		"pullback: not a value of this graph (ID 0)"},
+	{"cotangent that is no value", func(b *graph.Builder, x, _, _ graph.ID) { b.Pullback([]graph.ID{x}, []graph.ID{0}, x) },
+		"pullback: not a value of this graph (ID 0)"},
+	{"sum of none and three", func(b *graph.Builder, _, _, _ graph.ID) {
+		b.Add(b.Input("none", graph.T(graph.F32, 0)), b.Input("three", graph.T(graph.F32, 3)))
+	}, "add: shapes [0] and [3] do not fit together"},
 	{"cotangent missing", func(b *graph.Builder, x, _, _ graph.ID) { b.Pullback([]graph.ID{x}, nil, x) },
 		"pullback: 1 values and 0 cotangents"},
 }
@@ -216,7 +229,11 @@ func TestErrors(t *testing.T) {
 			x, img := b.Input("x", graph.T(graph.F32, 2, 3)), b.Input("img", graph.T(graph.F32, 1, 4, 8, 8))
 			idx := b.Input("idx", graph.T(graph.I32, 4))
 			b.Scope("energy", func() { b.Scope("conv3", func() { c.build(&b, x, img, idx) }) })
+			made := b.NumNodes()
 			useAfterError(&b, x)
+			if out := b.Apply(graph.Unary{Fn: graph.Erf}, x); out != nil || b.NumNodes() != made {
+				t.Errorf("after the error there are %v and %d nodes more", out, b.NumNodes()-made)
+			}
 			g, err := b.Build()
 			if want := "energy/conv3: " + c.want; err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
@@ -278,6 +295,23 @@ func TestTooManyAxes(t *testing.T) {
 		}
 	}()
 	graph.D(1, 2, 3, 4, 5, 6, 7)
+}
+
+// An axis that is not there is a programmer's error, not a number.
+func TestNoSuchAxis(t *testing.T) {
+	d := graph.D(2, 3)
+	for name, f := range map[string]func(){
+		"At(2)": func() { d.At(2) }, "At(-1)": func() { d.At(-1) }, "With(2)": func() { d.With(2, 1) },
+	} {
+		func() {
+			defer func() {
+				if r := recover(); r == nil || !strings.HasSuffix(r.(string), "of [2,3]") {
+					t.Errorf("%s: recovered %v", name, r)
+				}
+			}()
+			f()
+		}()
+	}
 }
 
 // A step of any length takes the first element.

@@ -80,7 +80,8 @@ func TestExtendKeepsRules(t *testing.T) {
 func TestExtendKnowsDummies(t *testing.T) {
 	var b Builder
 	x := b.Input("x", T(F64))
-	b.Output("d", b.Pushforward(b.Square(x), x, x))
+	b.Output("d", b.Pushforward(b.Square(x), x, b.Input("dx", T(F64))))
+	b.Output("later", b.Input("later", T(F64)))
 	g := built(t, &b)
 	e := g.Extend()
 	built(t, e)

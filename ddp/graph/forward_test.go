@@ -320,3 +320,21 @@ func TestForwardAcrossRanks(t *testing.T) {
 		agree(t, fmt.Sprintf("hessian, rank %d", r), base[r]["hv"], differences(func(h float64) []float64 { return at(h)[r]["g"] }), 1e-9)
 	}
 }
+
+// Derivatives along directions of several types have their own dummies, and leave the caller's
+// list of values alone.
+func TestForwardOfSeveralTypes(t *testing.T) {
+	var b graph.Builder
+	for _, d := range []graph.DType{graph.F32, graph.F64} {
+		x := b.Input(d.String(), graph.T(d, 3))
+		b.Output(d.String()+" forward", b.Pushforward(b.Sin(x), x, x))
+		xs := []graph.ID{x, -7}
+		b.Output(d.String()+" hvp", b.HVP(b.Sin(x), xs[:1], []graph.ID{x})[0])
+		if xs[1] != -7 {
+			t.Errorf("the list of values has become %v", xs)
+		}
+	}
+	if _, err := b.Build(); err != nil {
+		t.Error(err)
+	}
+}

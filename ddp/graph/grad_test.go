@@ -81,6 +81,10 @@ func TestGrad(t *testing.T) {
 			h := b.Mul(x, y)
 			return b.Grad(b.Add(b.Square(h), x), h, x, y)
 		}, []float64{12, 37, 24}},
+		{"what a value depends on, and the value", func(b *graph.Builder, x, y graph.ID) []graph.ID {
+			h := b.Square(b.Mul(x, y))
+			return b.Grad(b.Square(h), x, h)
+		}, []float64{2592, 72}},
 		{"a value made after", func(b *graph.Builder, x, y graph.ID) []graph.ID {
 			f := b.Square(x)
 			return b.Grad(f, b.Mul(f, y), x)
@@ -279,4 +283,26 @@ func runRank(g *graph.Graph, comm collective.Comm, x, place []float64) (map[stri
 		out[o.Name] = append([]float64(nil), p.Output(o.Name).F64()...)
 	}
 	return out, p.Close()
+}
+
+// lopsided is x, with a cotangent that is not of x's type.
+type lopsided struct{}
+
+func (lopsided) Infer(in []graph.Type) ([]graph.Type, error) { return in, nil }
+func (lopsided) String() string                              { return "lopsided" }
+func (lopsided) VJP(b *graph.Builder, _ graph.Call, dout []graph.ID) []graph.ID {
+	return []graph.ID{b.Sum(dout[0])}
+}
+
+// TestWrongCotangent: a formula that gives a cotangent of another type is a programmer's error.
+func TestWrongCotangent(t *testing.T) {
+	defer func() {
+		if r := recover(); r != "graph: VJP of lopsided: cotangent 0 is f64[], input is f64[3]" {
+			t.Errorf("recovered %v", r)
+		}
+	}()
+	var b graph.Builder
+	x := b.Input("x", graph.T(graph.F64, 3))
+	b.Grad(b.Apply(lopsided{}, x)[0], x)
+	t.Error("the gradient is made")
 }

@@ -27,7 +27,9 @@ func nearlyEqual(x, y, vec, im, idx, key graph.ID) []application {
 	for _, v := range numbers {
 		add(graph.Unary{Fn: graph.Scale, Bits: num(v)}, x)
 		add(graph.Unary{Fn: graph.Shift, Bits: num(v)}, x)
-		add(graph.Unary{Fn: graph.PowC, Bits: num(v)}, x)
+		for _, fn := range []graph.UnaryFn{graph.PowC, graph.LeakyRelu, graph.LeakyStep, graph.Elu, graph.EluD, graph.EluDD} {
+			add(graph.Unary{Fn: fn, Bits: num(v)}, x)
+		}
 		add(graph.Const{Type: graph.T(graph.F32, 512), Bits: num(v)})
 		add(graph.Const{Type: graph.T(graph.F64, 512), Bits: num(v)})
 		add(graph.Const{Type: graph.T(graph.F32, 512, 1), Bits: num(v)})
@@ -84,6 +86,45 @@ func nearlyEqual(x, y, vec, im, idx, key graph.ID) []application {
 	add(graph.Gather{}, x, idx)
 	add(graph.Gather{}, y, idx)
 	return all
+}
+
+// TestText: computations that differ have different text, or ranks would not see that their
+// programs differ.
+func TestText(t *testing.T) {
+	var b graph.Builder
+	x, y := b.Input("x", graph.T(graph.F32, 512, 512)), b.Input("y", graph.T(graph.F32, 512, 512))
+	all := nearlyEqual(x, y, b.Input("vec", graph.T(graph.F32, 4)), b.Input("im", graph.T(graph.F32, 1, 1, 6, 6)), b.Input("idx", graph.T(graph.I32, 512)), b.Input("key", graph.KeyType))
+	texts := map[string]bool{}
+	for _, a := range all {
+		text := fmt.Sprint(a.op, a.in)
+		for _, out := range b.Apply(a.op, a.in...) {
+			text += b.Type(out).String()
+		}
+		if texts[text] {
+			t.Errorf("two computations are %s", text)
+		}
+		texts[text] = true
+	}
+	if b.Err() != nil {
+		t.Fatal(b.Err())
+	}
+	made := map[string]graph.Op{}
+	for i := range 13 { // one number of the geometry differs
+		n := [13]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}
+		n[i] = 99
+		w := graph.Window{KH: n[0], KW: n[1], StrideH: n[2], StrideW: n[3], PadT: n[4], PadB: n[5], PadL: n[6], PadR: n[7], DilH: n[8], DilW: n[9]}
+		conv := graph.Conv{Window: w, Groups: n[10]}
+		for _, op := range []graph.Op{
+			graph.Conv2D{Conv: conv}, graph.Conv2DGradW{Conv: conv}, graph.Conv2DGradX{Conv: conv, H: n[11], W: n[12]},
+			graph.SumPool2D{Window: w}, graph.MaxPool2D{Window: w}, graph.SumUnpool2D{Window: w, H: n[11], W: n[12]},
+			graph.PlaneScatter{H: n[11], W: n[12]},
+		} {
+			if old, ok := made[op.String()]; ok && old != op {
+				t.Errorf("%#v and %#v are both %s", old, op, op)
+			}
+			made[op.String()] = op
+		}
+	}
 }
 
 // TestIdentity makes 200,000 computations that all differ, some by one bit:
@@ -171,5 +212,57 @@ func TestCommutative(t *testing.T) {
 		if same := c.f(x, y) == c.f(y, x); same != c.same {
 			t.Errorf("%s: x,y and y,x the same node: %v, want %v", c.name, same, c.same)
 		}
+	}
+}
+
+// A node's lists are its own: neither the caller's list nor those of other nodes share memory
+// with them.
+func TestListsAreOwn(t *testing.T) {
+	var b graph.Builder
+	x, y := b.Input("x", scalar), b.Input("y", scalar)
+	in := []graph.ID{x, y}
+	first := b.Apply(graph.Binary{Fn: graph.Sub}, in...)[0]
+	in[0], in[1] = y, x
+	second := b.Sin(first)
+	_ = append(b.Node(first).In, y, y, y, y)
+	_ = append(b.Node(first).Out, y, y, y, y)
+	if got, want := fmt.Sprint(b.Node(first).In, b.Node(first).Out, b.Node(second).In, b.Node(second).Out), fmt.Sprintf("[%d %d] [%d] [%d] [%d]", x, y, first, first, second); got != want {
+		t.Errorf("the nodes are %s, want %s", got, want)
+	}
+}
+
+// All of the ID of a fourth input tells nodes apart, not its lowest byte or two.
+func TestFarInputs(t *testing.T) {
+	var b graph.Builder
+	x := b.Input("x", graph.T(graph.F32, 1))
+	first := b.Shift(x, 1)
+	for i := 2; i <= 1<<16+1; i++ {
+		b.Shift(x, float64(i))
+	}
+	made := map[graph.ID]graph.ID{}
+	for _, far := range []graph.ID{0, 1, 1 << 8, 1 << 16} {
+		id := b.Concat(0, x, x, x, first+far)
+		if old, ok := made[id]; ok || b.Err() != nil {
+			t.Errorf("inputs %d and %d give one node (%v)", old, first+far, b.Err())
+		}
+		made[id] = first + far
+	}
+}
+
+// TestNothingMade: what changes nothing makes no node, and a reshape of a reshape is one.
+func TestNothingMade(t *testing.T) {
+	var b graph.Builder
+	x := b.Input("x", graph.T(graph.F32, 2, 3))
+	for name, y := range map[string]graph.ID{
+		"−(−x)": b.Neg(b.Neg(x)), "no axes": b.MaxKeep(x), "1·x": b.Scale(x, 1), "x + 0": b.Shift(x, 0), "x¹": b.Pow(x, 1),
+		"its own shape": b.BroadcastTo(b.Reshape(x, b.Shape(x)), b.Shape(x)), "reshaped and back": b.Reshape(b.Reshape(x, graph.D(6)), b.Shape(x)),
+		"all of it": b.Slice(x, 1, 0, 3, 1), "one part": b.Concat(1, x), "its own type": b.Cast(x, graph.F32),
+	} {
+		if y != x {
+			t.Errorf("%s: a node is made, %s", name, b.Node(y).Op)
+		}
+	}
+	if y := b.Reshape(b.Reshape(x, graph.D(6)), graph.D(3, 2)); b.Node(y).In[0] != x {
+		t.Errorf("a reshape of a reshape is one of %s", b.Node(b.Node(y).In[0]).Op)
 	}
 }

@@ -109,6 +109,22 @@ func TestLogSumExpLimits(t *testing.T) {
 	}
 }
 
+// The limits of bf16 are its own: its largest number is not that of float32.
+func TestLogSumExpOfBF16(t *testing.T) {
+	inf, most := math.Inf(1), 0x1.FEp127
+	for _, c := range []struct {
+		row  [2]float64
+		want float64
+	}{{[2]float64{-inf, -inf}, -inf}, {[2]float64{most, -inf}, most}, {[2]float64{-most, -inf}, -most}, {[2]float64{inf, 1}, inf}} {
+		got := evaluate(t, map[string][]float64{"x": c.row[:]}, func(b *graph.Builder) []graph.ID {
+			return []graph.ID{b.LogSumExp(b.Input("x", graph.T(graph.BF16, 2)), 0)}
+		})[0][0]
+		if got != c.want {
+			t.Errorf("%v: got %v, want %v", c.row, got, c.want)
+		}
+	}
+}
+
 func TestForwardErrors(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -121,9 +137,11 @@ func TestForwardErrors(t *testing.T) {
 		{"no direction", "pushforward along: not a value", func(b *graph.Builder, x, y graph.ID) { b.Pushforward(y, x, 0) }},
 		{"of no value", "pushforward of: not a value", func(b *graph.Builder, x, _ graph.ID) { b.Pushforward(0, x, x) }},
 		{"too few directions", "hessian-vector product: 2 values and 1 directions", func(b *graph.Builder, x, y graph.ID) { b.HVP(y, []graph.ID{x, y}, []graph.ID{x}) }},
+		{"too many directions", "hessian-vector product: 1 values and 2 directions", func(b *graph.Builder, x, y graph.ID) { b.HVP(y, []graph.ID{x}, []graph.ID{x, x}) }},
 		{"second direction of another type", "hessian-vector product: direction 1 is f64[3], want f64[2]", func(b *graph.Builder, x, y graph.ID) {
 			b.HVP(y, []graph.ID{x, y}, []graph.ID{x, x})
 		}},
+		{"hessian along no value", "hessian-vector product along: not a value", func(b *graph.Builder, x, y graph.ID) { b.HVP(y, []graph.ID{x}, []graph.ID{0}) }},
 		{"hessian of no value", "hessian-vector product of: not a value", func(b *graph.Builder, x, _ graph.ID) { b.HVP(0, []graph.ID{x}, []graph.ID{x}) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -103,17 +103,57 @@ func TestPartsOfRanks(t *testing.T) {
 	}
 }
 
-// A graph for another number of ranks is refused, with a sentence.
+// A graph for another number of ranks is refused, with a sentence, whichever op it is.
 func TestPartsOfOtherWorlds(t *testing.T) {
+	for _, op := range []graph.Op{
+		graph.Part{World: 2}, graph.Placed{World: 2}, graph.AllGather{World: 2, Label: "a"}, graph.ReduceScatter{Op: collective.Sum, World: 2, Label: "a"},
+	} {
+		var b graph.Builder
+		b.Output("y", b.Apply(op, b.Input("x", graph.T(graph.F64, 4)))[0])
+		g, err := b.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf(`program "p": %s is for 2 ranks, and there are 1: build the graph for as many`, op)
+		if _, err := ref.New().Compile(g, exec.Options{Name: "p"}); err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// The collectives of a derivative are named for those of the function, with a prime for each
+// order; what moves nothing has no label.
+func TestLabels(t *testing.T) {
 	var b graph.Builder
-	b.Output("y", b.Part(2, b.Input("x", graph.T(graph.F64, 4))))
+	x := b.Input("x", graph.T(graph.F64, 4))
+	y := b.AllReduce(collective.Mean, "reduce", b.Exp(x))[0]
+	y = b.AllGather(2, "gather", b.Exp(b.ReduceScatter(collective.Sum, 2, "scatter", b.Exp(b.Mul(x, y)))))
+	y = b.Add(b.Exp(y), b.Placed(2, b.Part(2, x)))
+	first := b.Grad(y, x)[0]
+	b.Output("second", b.Grad(first, x)[0])
 	g, err := b.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `program "p": part{2 ranks} is for 2 ranks, and there are 1: build the graph for as many`
-	if _, err := ref.New().Compile(g, exec.Options{Name: "p"}); err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	found := map[string]bool{}
+	for _, n := range g.Nodes() {
+		switch label, is := graph.LabelOf(n.Op); n.Op.(type) {
+		case graph.AllReduce, graph.AllGather, graph.ReduceScatter:
+			if found[label] = true; !is || label == "" {
+				t.Errorf("%s has the label %q, %v", n.Op, label, is)
+			}
+		default:
+			if is || label != "" {
+				t.Errorf("%s has the label %q, %v", n.Op, label, is)
+			}
+		}
+	}
+	for _, label := range []string{"reduce", "scatter", "gather"} {
+		for _, want := range []string{label, label + "'", label + "''"} {
+			if !found[want] {
+				t.Errorf("no collective is called %s: %v", want, found)
+			}
+		}
 	}
 }
 

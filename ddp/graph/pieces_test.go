@@ -27,6 +27,7 @@ var cuts = []struct {
 	{"an overlap", []cut{{1, 0, 4}, {1, 4, 8}, {1, 7, 12}}, 1, 1},
 	{"the same ends", []cut{{1, 0, 6}, {1, 6, 12}, {1, 0, 5}}, 1, 1},
 	{"two axes", []cut{{0, 0, 2}, {0, 2, 4}, {1, 0, 5}, {1, 5, 12}}, 2, 0},
+	{"axes that would follow each other", []cut{{0, 0, 2}, {1, 2, 12}}, 0, 2},
 	{"axes in turn", []cut{{0, 0, 2}, {1, 0, 5}, {0, 2, 4}}, 0, 3},
 }
 
@@ -126,6 +127,49 @@ func TestPiecesAndOthers(t *testing.T) {
 			})
 			if !slices.Equal(out[0], out[1]) {
 				t.Errorf("%v, by hand %v", out[0], out[1])
+			}
+		})
+	}
+}
+
+// Cuts with steps, and on two axes at once, are no pieces: their cotangents are added up as they
+// are, though their numbers would fit side by side.
+func TestNoPieces(t *testing.T) {
+	numbers := make([]float64, 4*12)
+	for i := range numbers {
+		numbers[i] = float64(i) / 8
+	}
+	for _, c := range []struct {
+		name string
+		cuts []graph.Slice
+	}{
+		{"steps", []graph.Slice{
+			{Start: graph.D(0, 0), Limit: graph.D(4, 6), Step: graph.D(1, 2)},
+			{Start: graph.D(0, 6), Limit: graph.D(4, 12), Step: graph.D(1, 1)},
+		}},
+		{"corners", []graph.Slice{
+			{Start: graph.D(1, 0), Limit: graph.D(3, 6), Step: graph.D(1, 1)},
+			{Start: graph.D(1, 6), Limit: graph.D(3, 12), Step: graph.D(1, 1)},
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			want := make([]float64, len(numbers))
+			for k, s := range c.cuts {
+				for i := s.Start.At(0); i < s.Limit.At(0); i += s.Step.At(0) {
+					for j := s.Start.At(1); j < s.Limit.At(1); j += s.Step.At(1) {
+						want[12*i+j] += 2 * numbers[12*i+j] * float64(k+2)
+					}
+				}
+			}
+			got := evaluate(t, map[string][]float64{"x": numbers}, func(b *graph.Builder) []graph.ID {
+				x, f := b.Input("x", graph.T(graph.F64, 4, 12)), b.Zeros(scalar)
+				for k, s := range c.cuts {
+					f = b.Add(f, b.Scale(b.Sum(b.Square(b.Apply(s, x)[0])), float64(k+2)))
+				}
+				return b.Grad(f, x)
+			})
+			if !slices.Equal(got[0], want) {
+				t.Errorf("got %v, want %v", got[0], want)
 			}
 		})
 	}
