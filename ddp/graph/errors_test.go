@@ -85,6 +85,12 @@ var badGraphs = []struct {
 		"slice{[0,2] to [2,5] step [1,1]}[f32[2,3]]: axis 1: [2:5:1] is not inside its 3 entries"},
 	{"slice of an axis that is not there", func(b *graph.Builder, x, _, _ graph.ID) { b.Slice(x, 2, 0, 1, 1) },
 		"slice: axis 2 of [2,3]"},
+	{"slice of a negative axis", func(b *graph.Builder, x, _, _ graph.ID) { b.Slice(x, -1, 0, 1, 1) },
+		"slice: axis -1 of [2,3]"},
+	{"padding of an axis that is not there", func(b *graph.Builder, x, _, _ graph.ID) { b.Pad(x, 2, 0, 1) },
+		"pad: axis 2 of [2,3]"},
+	{"padding of a negative axis", func(b *graph.Builder, x, _, _ graph.ID) { b.Pad(x, -1, 0, 1) },
+		"pad: axis -1 of [2,3]"},
 	{"negative padding", func(b *graph.Builder, x, _, _ graph.ID) { b.Pad(x, 0, -1, 0) },
 		"pad{[-1,0], [0,0], gap [0,0]}[f32[2,3]]: axis 0: a padding is negative or the axis is empty"},
 	{"concat", func(b *graph.Builder, x, img, _ graph.ID) { b.Concat(0, x, img) },
@@ -216,6 +222,8 @@ var badGraphs = []struct {
 	{"sum of none and three", func(b *graph.Builder, _, _, _ graph.ID) {
 		b.Add(b.Input("none", graph.T(graph.F32, 0)), b.Input("three", graph.T(graph.F32, 3)))
 	}, "add: shapes [0] and [3] do not fit together"},
+	{"cotangent too many", func(b *graph.Builder, x, _, _ graph.ID) { b.Pullback([]graph.ID{x}, []graph.ID{x, x}, x) },
+		"pullback: 1 values and 2 cotangents"},
 	{"cotangent missing", func(b *graph.Builder, x, _, _ graph.ID) { b.Pullback([]graph.ID{x}, nil, x) },
 		"pullback: 1 values and 0 cotangents"},
 }

@@ -109,18 +109,20 @@ func TestLogSumExpLimits(t *testing.T) {
 	}
 }
 
-// The limits of bf16 are its own: its largest number is not that of float32.
-func TestLogSumExpOfBF16(t *testing.T) {
-	inf, most := math.Inf(1), 0x1.FEp127
-	for _, c := range []struct {
-		row  [2]float64
-		want float64
-	}{{[2]float64{-inf, -inf}, -inf}, {[2]float64{most, -inf}, most}, {[2]float64{-most, -inf}, -most}, {[2]float64{inf, 1}, inf}} {
-		got := evaluate(t, map[string][]float64{"x": c.row[:]}, func(b *graph.Builder) []graph.ID {
-			return []graph.ID{b.LogSumExp(b.Input("x", graph.T(graph.BF16, 2)), 0)}
-		})[0][0]
-		if got != c.want {
-			t.Errorf("%v: got %v, want %v", c.row, got, c.want)
+// The limits are those of the type: the largest number of each is its own logarithm.
+func TestLogSumExpOfLargest(t *testing.T) {
+	inf := math.Inf(1)
+	for d, most := range map[graph.DType]float64{graph.F64: math.MaxFloat64, graph.F32: math.MaxFloat32, graph.BF16: 0x1.FEp127} {
+		for _, c := range []struct {
+			row  [2]float64
+			want float64
+		}{{[2]float64{-inf, -inf}, -inf}, {[2]float64{most, -inf}, most}, {[2]float64{-most, -inf}, -most}, {[2]float64{inf, 1}, inf}} {
+			got := evaluate(t, map[string][]float64{"x": c.row[:]}, func(b *graph.Builder) []graph.ID {
+				return []graph.ID{b.LogSumExp(b.Input("x", graph.T(d, 2)), 0)}
+			})[0][0]
+			if got != c.want {
+				t.Errorf("%v of %v: got %v, want %v", d, c.row, got, c.want)
+			}
 		}
 	}
 }

@@ -39,6 +39,7 @@ func TestShortcuts(t *testing.T) {
 			return b.Cast(b.Mul(n, b.Full(b.Type(n), 5)), graph.F64)
 		}, []float64{0, 5, 10}},
 		{"no axes", func(b *graph.Builder, x, _ graph.ID) graph.ID { return b.MaxKeep(b.MeanKeep(b.SumKeep(x))) }, x3},
+		{"an axis named twice", func(b *graph.Builder, x, _ graph.ID) graph.ID { return b.Sum(x, 0, 0) }, []float64{-0.5}},
 		{"the sum of a number", func(b *graph.Builder, _, y graph.ID) graph.ID { return b.Sum(y) }, []float64{4}},
 		{"a mean", func(b *graph.Builder, x, _ graph.ID) graph.ID { return b.Mean(b.Concat(0, x, x)) }, []float64{-1.0 / 6}},
 		{"a mean of columns", func(b *graph.Builder, x, y graph.ID) graph.ID {
