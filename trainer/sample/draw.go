@@ -26,6 +26,7 @@ type drawing struct {
 	// before is how many of the parts of equal length that are drawn are done; 0 parts
 	// are one.
 	before, parts int
+	tally         tally
 }
 
 // drawn is what was drawn: one of the first three.
@@ -74,6 +75,7 @@ func (d *drawing) draw(ctx context.Context) (drawn, error) {
 	if err != nil {
 		return drawn{}, err
 	}
+	d.tally.add(x, d.takes)
 	if trained.Sentences(d.takes) {
 		return drawn{text: x, what: english.Plural(d.o.n, "sentence", "")}, nil
 	}

@@ -154,5 +154,6 @@ func (d *drawing) given(ctx context.Context, h latents) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.tally.add(x, d.takes)
 	return x.F32(), nil
 }

@@ -167,7 +167,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, backend.Close()) }()
-	run, err := trained.Load(o.run, o.of, backend, slog.New(plainlog.New("sample", stderr)))
+	log := slog.New(plainlog.New("sample", stderr))
+	run, err := trained.Load(o.run, o.of, backend, log)
 	if err != nil {
 		return err
 	}
@@ -178,6 +179,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 	drawn, err := d.draw(ctx)
 	d.show.End()
 	if err != nil {
+		return err
+	}
+	if err := d.tally.tell(run, log); err != nil {
 		return err
 	}
 	if err := drawn.write(o.out, d.takes); err != nil {
