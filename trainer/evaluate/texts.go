@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 
@@ -156,7 +157,8 @@ func (e *evaluation) judged(ctx context.Context, of string, sentences [][]int32)
 		all.Add(ngram.Score{NLL: losses[k], Words: int64(len(sentences[i]) - 1)})
 	}
 	if math.IsNaN(all.NLL) || math.IsInf(all.Perplexity(), 0) {
-		return all, eval.NotFinite("--judge %s has diverged: −log p of these sentences is %v", e.o.judge, all.NLL)
+		// No NotFiniteError: that would say it of the run.
+		return all, fmt.Errorf("--judge %s has diverged: −log p of these sentences is %v", e.o.judge, all.NLL)
 	}
 	return all, nil
 }
