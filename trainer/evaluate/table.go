@@ -84,7 +84,8 @@ func (r *report) numbers() (all []number) {
 }
 
 // columns are the names of all numbers, in the order in which they were met, and of each
-// the row that is best by it, -1 where neither way is better or no row has it.
+// the row that is best by it, -1 where neither way is better, no row has it or there is one row
+// alone.
 func (t table) columns() (names []string, best []int) {
 	var value []float64
 	for i, row := range t {
@@ -97,7 +98,7 @@ func (t table) columns() (names []string, best []int) {
 				c = len(names)
 				names, best, value = append(names, n.name), append(best, -1), append(value, 0)
 			}
-			if n.better != "" && !math.IsNaN(n.value) && (best[c] < 0 || n.better.Beats(n.value, value[c])) {
+			if n.better != "" && len(t) > 1 && !math.IsNaN(n.value) && (best[c] < 0 || n.better.Beats(n.value, value[c])) {
 				best[c], value[c] = i, n.value
 			}
 		}

@@ -37,6 +37,10 @@ func TestNearIsNoWorse(t *testing.T) {
 	if names, best := all.columns(); !slices.Equal(names, []string{rowNeighbour, "coverage"}) || !slices.Equal(best, []int{-1, 1}) {
 		t.Errorf("got %v, best in rows %v", names, best)
 	}
+	var alone strings.Builder
+	if err := all[:1].write(&alone); err != nil || strings.Contains(alone.String(), "*") {
+		t.Errorf("%v, one checkpoint is the best of one:\n%s", err, &alone)
+	}
 	if title := all[0].report.Quality.row(rowNeighbour).Title; title != "nearest training picture" {
 		t.Errorf("the row %s is called %q", rowNeighbour, title)
 	}
