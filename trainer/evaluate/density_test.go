@@ -194,6 +194,9 @@ func TestLogZ(t *testing.T) {
 			t.Errorf("back %v: %v nats are missed, want %v", back, got, want)
 		}
 	}
+	if more := (logZ{Value: 1, Back: &logZ{Value: 9, SE: z.SE}}).missed(); more != 0 {
+		t.Errorf("%v nats are missed by one chain, whose error nobody knows", more)
+	}
 	if again, err := e.logZ(t.Context()); again != z || err != nil {
 		t.Errorf("the normaliser is computed twice (%v)", err)
 	}

@@ -145,9 +145,10 @@ func (z logZ) missed() float64 {
 	}
 	var square float64
 	for _, one := range []*logZ{&z, z.Back} {
-		if one.SE != nil {
-			square += *one.SE * *one.SE
+		if one.SE == nil { // one chain does not say how far it may be off
+			return 0
 		}
+		square += *one.SE * *one.SE
 	}
 	if more := z.Back.Value - z.Value; more > max(least, errors*math.Sqrt(square)) {
 		return more
