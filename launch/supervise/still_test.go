@@ -53,7 +53,7 @@ func TestLooksAfterStandstill(t *testing.T) {
 	if v := watch(3); v.Idle > 2*time.Second || v.Quiet > 2*time.Second {
 		t.Errorf("after a standstill it has been idle for %v, quiet for %v", v.Idle, v.Quiet)
 	}
-	if v := watch(400); v.Idle < 90*time.Second || v.Quiet < 90*time.Second {
-		t.Errorf("after 100 s it has been idle for %v, quiet for %v", v.Idle, v.Quiet)
+	if v := watch(2000); v.Idle < 250*time.Second || v.Quiet < 500*time.Second { // it may have been starting during the first looks
+		t.Errorf("after 500 s it has been idle for %v, quiet for %v", v.Idle, v.Quiet)
 	}
 }
