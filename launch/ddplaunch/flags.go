@@ -141,7 +141,7 @@ func parse(args, environ []string, stdout io.Writer) (options, error) {
 		return o, cliflag.Usage("--key: whoever may list this machine's processes would read the secret: put it into a file that is yours alone (--key-file), or into EBTRAIN_KEY")
 	}
 	r.environ = environ
-	for _, step := range []func(*options, raw, *pflag.FlagSet) error{parsePorts, parseNodes, checkPorts, parseBinding, parseWaits, parseOutput, parseSignals, parseProgram} {
+	for _, step := range []func(*options, raw, *pflag.FlagSet) error{parsePorts, parseNodes, checkPorts, checkRunID, parseBinding, parseWaits, parseOutput, parseSignals, parseProgram} {
 		if err := step(&o, r, fs); err != nil {
 			return o, err
 		}

@@ -181,6 +181,18 @@ func parsePorts(o *options, r raw, _ *pflag.FlagSet) error {
 	return nil
 }
 
+// maxRunID is the longest name of a job, in bytes: that of its launchers has 255, see
+// member.Config, and a prefix.
+const maxRunID = 255 - len("ebtrain/")
+
+// checkRunID refuses a name that is too long for launchers to know each other by.
+func checkRunID(o *options, r raw, _ *pflag.FlagSet) error {
+	if n := len(r.runID); o.Nodes > 1 && n > maxRunID {
+		return cliflag.Usage("--rdzv-id has %d bytes, want at most %d", n, maxRunID)
+	}
+	return nil
+}
+
 // checkPorts refuses a range that is too small for a launcher and its ranks.
 func checkPorts(o *options, r raw, _ *pflag.FlagSet) error {
 	if o.Nodes > 1 && o.Ports.Count() == 1 {

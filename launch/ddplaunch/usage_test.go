@@ -65,6 +65,7 @@ func TestUsage(t *testing.T) {
 		{"--port-range a true", `--port-range "a"`},
 		{"--port-range 0:7 true", `--port-range "0:7"`},
 		{"--nnodes 2 --node-rank 0 --port-range 29400 true", `--port-range 29400: with several nodes ddplaunch listens on one port of each`},
+		{"--nnodes 2 --node-rank 0 --rdzv-id " + strings.Repeat("é", 124) + " true", "--rdzv-id has 248 bytes, want at most 247"},
 		{"--network nosuch0 true", `--network "nosuch0" is no interface of this machine that is up`},
 		{"--stop-before soon true", `--stop-before "soon": want a time above zero, for example 10s or 2m, or 0 for never`},
 		{"--stuck-after abc true", `--stuck-after "abc": want a time above zero, for example 10s or 2m, or 0 for never`},

@@ -6,7 +6,7 @@
 // Invariants:
 //   - Write never blocks. What it is given is written whole, in order, or not
 //     at all.
-//   - The queue is bounded. What does not fit is dropped and counted; a line at
+//   - The queue is bounded. What comes when it is full is dropped and counted; a line at
 //     the place of the gap says how much, once there is room for more or all is written.
 //   - Nothing is written after the first error.
 //
@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// bound is how many bytes may wait.
+	// bound is how many bytes may wait before the last text that is taken.
 	bound = 1 << 20
 	// piece is the largest single write: who takes one shows that he reads.
 	piece = 16 << 10
@@ -54,6 +54,8 @@ type Outlet struct {
 	err     error         // the first of writing
 	failed  chan struct{} // closed when there is one
 	closed  bool          // nothing more is written
+
+	turn sync.Mutex // of who has awaited room, and writes
 }
 
 type text struct {
@@ -112,7 +114,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		return 0, w.err
 	}
 	switch {
-	case w.bytes+len(p) > bound && w.bytes > 0:
+	case w.bytes >= bound:
 		w.dropped += max(1, bytes.Count(p, []byte{'\n'}))
 		w.gap = w.to
 		return len(p), nil
@@ -144,6 +146,14 @@ func (o *Outlet) add(to io.Writer, p []byte) {
 // takes nothing while he is waited for, a second in all, is no longer waited for.
 func (o *Outlet) AwaitRoom() {
 	o.wait(bound / 2)
+}
+
+// Turn is AwaitRoom for one of many who write: until he calls over, the others wait with him. All
+// that they write is more than there is room for.
+func (o *Outlet) Turn() (over func()) {
+	o.turn.Lock()
+	o.AwaitRoom()
+	return o.turn.Unlock
 }
 
 // Flush waits until all is written, or there is an error, or the reader is no longer

@@ -188,7 +188,7 @@ func TestLastDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := shut.text.String()
-	const kept = bound / 1000
+	const kept = bound/1000 + 1
 	want := fmt.Sprintf("x\n[%d lines are left out here: the output was not taken]\n", lines-kept)
 	if n := strings.Count(got, "x\n"); n != kept || !strings.HasSuffix(got, want) {
 		t.Errorf("%d lines came, want %d, and then %q, want %q", n, kept, got[strings.LastIndex(got, "x\n"):], want)

@@ -47,7 +47,7 @@ func (r *Reporter) fields() fields {
 	if r.c.Total >= 0 {
 		f.count += fmt.Sprintf("/%d", r.c.Total)
 		f.before, f.done = r.fraction(r.c.Start), r.fraction(n)
-		f.percent = fmt.Sprintf(" %d%%", int(100*f.done))
+		f.percent = fmt.Sprintf(" %d%%", r.percent(n))
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.last.Losses)) {
 		f.values = append(f.values, fmt.Sprintf("%s %.4g", name, r.last.Losses[name]))
@@ -155,6 +155,14 @@ func (r *Reporter) fraction(n int64) float64 {
 		return 1
 	}
 	return min(1, float64(n)/float64(r.c.Total))
+}
+
+// percent is the same in whole percents: of a fraction, 29 of 100 would be 28.
+func (r *Reporter) percent(n int64) int64 {
+	if r.c.Total <= 0 {
+		return 100
+	}
+	return 100 * min(n, r.c.Total) / r.c.Total
 }
 
 // speed is a rate with three digits, or all digits before the point.

@@ -3,6 +3,7 @@ package progressbar
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -301,6 +302,17 @@ func TestRate(t *testing.T) {
 	run(1, time.Second)
 	if _, steps := r.perSecond(); steps < 1 || steps > 1.5 {
 		t.Errorf("after a clock that stood still: %v", steps)
+	}
+}
+
+// Each of a hundred steps is a percent, also 29, which is a little less as a fraction.
+func TestPercent(t *testing.T) {
+	r := New(Config{Terminal: true, Total: 100})
+	for n := range int64(101) {
+		r.last.Step = n - 1
+		if got, want := r.fields().percent, fmt.Sprintf(" %d%%", n); got != want {
+			t.Errorf("step %d of 100 is shown as%s, want%s", n, got, want)
+		}
 	}
 }
 

@@ -99,6 +99,7 @@ type agent struct {
 	orphan  bool                  // no other launcher is reached, or that of node 0 does not answer
 	behind  map[int]bool          // ranks, by pid, that do not end
 	signs   *signs                // of life, of other nodes
+	looked  time.Time             // when the ranks were last looked at
 
 	unwritten bool // the output cannot be written, though somebody reads it
 

@@ -46,7 +46,7 @@ func newConsole(out, err *outlet.Writer, tty bool, columns func() int, ranks int
 // output alone: it slows a rank down that writes faster than is read, as long as
 // anything is read.
 func (c *console) line(rank, stream int, text string) {
-	c.out[stream].AwaitRoom()
+	defer c.out[stream].Turn()()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fold.add(rank, stream, text, time.Now())

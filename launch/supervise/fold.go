@@ -15,8 +15,12 @@ const (
 	lastWindow = time.Second
 )
 
-// maxHeld is how many lines may wait: a flood is passed on as it comes.
-const maxHeld = 500
+// maxHeld is how many lines may wait, and maxHeldBytes of how many bytes together: a flood is
+// passed on as it comes. There is room for so many where there is for any, see outlet.
+const (
+	maxHeld      = 500
+	maxHeldBytes = 256 << 10
+)
 
 // launcher stands for the launcher among the ranks that write lines.
 const launcher = -1
@@ -109,7 +113,7 @@ func (f *fold) say(text string, now time.Time) {
 // take removes the lines that need wait no longer, in order; all says not to
 // wait at all.
 func (f *fold) take(now time.Time, all bool) []folded {
-	all = all || len(f.queue) > maxHeld
+	all = all || len(f.queue) > maxHeld || f.bytes() > maxHeldBytes
 	n := 0
 	for n < len(f.queue) {
 		if e := f.queue[n]; !all && len(e.ranks) < f.ranks && now.Before(e.deadline) {
@@ -120,6 +124,14 @@ func (f *fold) take(now time.Time, all bool) []folded {
 	out := slices.Clone(f.queue[:n])
 	f.queue = slices.Delete(f.queue, 0, n)
 	return out
+}
+
+// bytes is how many the lines have that wait.
+func (f *fold) bytes() (sum int) {
+	for _, e := range f.queue {
+		sum += len(e.text)
+	}
+	return sum
 }
 
 // next is when take may have more; ok is false if nothing waits.

@@ -169,10 +169,7 @@ func (c *console) take(lines []rendezvous.Line) {
 func (c *console) hasRoom(lines []rendezvous.Line) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	more := 0
-	for _, e := range c.fold.queue {
-		more += len(e.text)
-	}
+	more := c.fold.bytes()
 	if more == 0 && !c.out[stdout].Waits() && !c.out[stderr].Waits() {
 		return true
 	}

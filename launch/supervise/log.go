@@ -75,7 +75,7 @@ func (l *logFile) Write(p []byte) (int, error) {
 // line takes a line of the rank, which it slows down if it writes faster than the disk
 // takes it.
 func (l *logFile) line(text string) {
-	l.out.AwaitRoom()
+	defer l.out.Turn()() // the rank's other stream comes here, too
 	if _, err := l.out.Write([]byte(text + "\n")); err != nil {
 		l.once.Do(func() { l.say(err.Error() + ": its output goes on without it") })
 	}

@@ -59,6 +59,29 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// Both streams of a rank come whole to its log, however long their lines are.
+func TestLongLinesInLog(t *testing.T) {
+	l, path, said := logTo(t, time.Minute, func(string) {})
+	const lines, length = 20, 700_000
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			for range lines {
+				l.line(strings.Repeat("x", length))
+			}
+		})
+	}
+	both.Wait()
+	l.flush()
+	if err := l.close(); err != nil || said() != "" {
+		t.Errorf("%v, said %q", err, said())
+	}
+	got, err := os.ReadFile(path)
+	if n := strings.Count(string(got), strings.Repeat("x", length)+"\n"); n != 2*lines || len(got) != n*(length+1) || err != nil {
+		t.Errorf("%d of %d lines, %d bytes, %v", n, 2*lines, len(got), err)
+	}
+}
+
 // A disk that does not answer keeps nobody, which a pipe shows that nobody reads: it cannot
 // be opened, or takes no more. One that answers late has lost nothing.
 func TestStalledLog(t *testing.T) {

@@ -47,10 +47,13 @@ func (a *agent) watchReader() {
 func unwritten(err error) error { return fmt.Errorf("write the ranks' output: %w", err) }
 
 // code is the exit code: one that asks for another try, or that of a request to stop, is
-// none where the output cannot be written, since that would fail again.
+// none where the output cannot be written, since that would fail again. Where no rank has
+// failed there are no other codes.
 func (a *agent) code() int {
 	c := a.finish.Cause
-	if a.unwritten && (a.finish.Code == exitcode.Requeue || c != nil && c.Kind == rendezvous.CauseStopped) {
+	switch {
+	case !a.unwritten:
+	case a.finish.Code == exitcode.Requeue, c == nil && a.finish.Code != exitcode.Done, c != nil && c.Kind == rendezvous.CauseStopped:
 		return exitcode.Failed
 	}
 	return a.finish.Code

@@ -65,3 +65,23 @@ func TestAdvised(t *testing.T) {
 		}
 	}
 }
+
+// A script that is there and does not start is not said to be missing.
+func TestScriptDoesNotStart(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]string{
+		"exit 0":                   "/script: exec format error: want a program of this kind of machine, or a script that begins with #! and its interpreter",
+		"#!/no/such/shell\nexit 0": "/script: no such file or directory: it is there, and what is to run it is not: the interpreter behind #! in its first line, or the loader that it was linked for",
+	} {
+		path := dir + "/script"
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := advised(exec.Command(path).Run()); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	if err := advised(exec.Command(dir + "/none").Run()); err == nil || !strings.HasSuffix(err.Error(), "/none: no such file or directory") {
+		t.Errorf("none: %v", err)
+	}
+}

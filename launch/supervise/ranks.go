@@ -3,6 +3,7 @@ package supervise
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/exec"
 	"strconv"
 	"sync"
@@ -49,13 +50,19 @@ func (a *agent) startAll(e rendezvous.StartWorkers) {
 	}
 }
 
-// advised adds to why a process does not start what can be done about a limit of the system's.
+// advised adds to why a process does not start what can be done about it, where the system's
+// words do not tell.
 func advised(err error) error {
+	var of *fs.PathError
 	switch {
 	case errors.Is(err, unix.EMFILE):
 		return fmt.Errorf("%w: allow ddplaunch more of them (ulimit -n)", err)
 	case errors.Is(err, unix.EAGAIN):
 		return fmt.Errorf("%w: allow this user, or its container, more processes (ulimit -u)", err)
+	case errors.Is(err, unix.ENOEXEC):
+		return fmt.Errorf("%w: want a program of this kind of machine, or a script that begins with #! and its interpreter", err)
+	case errors.Is(err, unix.ENOENT) && errors.As(err, &of) && executable(of.Path) == nil:
+		return fmt.Errorf("%w: it is there, and what is to run it is not: the interpreter behind #! in its first line, or the loader that it was linked for", err)
 	}
 	return err
 }

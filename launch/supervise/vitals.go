@@ -48,6 +48,15 @@ type watcher struct {
 	stopped int       // looks in a row that saw the process stopped
 }
 
+// skip leaves d out of account, in which nobody has looked.
+func (w *watcher) skip(d time.Duration) {
+	for _, t := range []*time.Time{&w.moved, &w.active, &w.since} {
+		if !t.IsZero() {
+			*t = t.Add(d)
+		}
+	}
+}
+
 // see takes what a rank's page says at time now. It is quiet if that is what it
 // said before.
 func (w *watcher) see(c statuspage.Counts, now time.Time) (quiet time.Duration) {
@@ -86,10 +95,12 @@ func (w *watcher) vital(now time.Time) rendezvous.Vital {
 // that are quiet.
 func (a *agent) watchRanks(now time.Time) {
 	var seen []rendezvous.Vital
+	late := a.late(now)
 	for _, p := range a.procs {
 		if p == nil || p.over {
 			continue
 		}
+		p.watcher.skip(late)
 		quiet := p.watcher.see(p.page.Counts(), now)
 		if quiet < quietAfter {
 			continue
@@ -113,6 +124,17 @@ func (a *agent) watchRanks(now time.Time) {
 		a.apply(a.node.Vitals(seen[:n]))
 		seen = seen[n:]
 	}
+}
+
+// late is by how much this look at the ranks comes later than it should, if that is long: this
+// process stood still, and perhaps the ranks with it, as where a batch system suspends a job.
+func (a *agent) late(now time.Time) time.Duration {
+	since := now.Sub(a.looked)
+	first := a.looked.IsZero()
+	if a.looked = now; first || since < 2*lookInterval {
+		return 0
+	}
+	return since - lookInterval
 }
 
 // lookAt is what the system says of a process; of its threads only if asked.
