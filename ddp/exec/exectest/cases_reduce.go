@@ -33,6 +33,7 @@ func reduceCases() []Case {
 			Build: one(func(b *graph.Builder, x []graph.ID) graph.ID { return c.f(b, x[0]) })})
 	}
 	all = append(all, logSumExpCases()...)
+	all = append(all, nonfiniteCases()...)
 	for _, s := range []graph.Shape{graph.D(3, 1789), graph.D(2, 2503), graph.D(2, 3, 2503), graph.D(2, 3002)} {
 		all = append(all, longRows(s))
 	}
@@ -61,6 +62,37 @@ func logSumExpCases() []Case {
 		{Name: "log-sum-exp of axes 0 2", Args: args(floatOf(Between(-30, 30), 3, 5, 7)), Build: of(0, 2), Tol: Near},
 		{Name: "log-sum-exp of one", Args: args(float(3, 1)), Build: of(1), Tol: Near},
 		{Name: "log-sum-exp of infinities", Args: args(floatOf(extreme, 8, 3)), Build: of(1), Tol: Near, NoDiff: true},
+	}
+}
+
+// nonfiniteCases are reductions that a training which has diverged comes to: of rows, and of
+// columns, with an infinity or NaN somewhere, or none. Others are ones of both signs, of
+// which every result is exact.
+func nonfiniteCases() (all []Case) {
+	const rows, columns = 8, 700
+	inf, nan := math.Inf(1), math.NaN()
+	values, turned := make([]float64, rows*columns), make([]float64, rows*columns)
+	for i := range values {
+		values[i] = float64(1 - 2*(i%2))
+	}
+	for _, at := range []struct {
+		row, column int
+		is          float64
+	}{{1, 5, nan}, {2, 300, inf}, {3, 699, -inf}, {4, 0, inf}, {4, 650, -inf}, {5, 0, nan}, {5, 1, inf}, {6, 690, nan}} {
+		values[at.row*columns+at.column] = at.is
+	}
+	for i, v := range values {
+		turned[i%columns*rows+i/columns] = v
+	}
+	build := func(axis int) func(*graph.Builder, []graph.ID) []graph.ID {
+		return func(b *graph.Builder, x []graph.ID) []graph.ID {
+			m := b.MeanKeep(x[0], axis)
+			return []graph.ID{m, b.SumKeep(x[0], axis), b.MaxKeep(x[0], axis), b.MeanKeep(b.Square(b.Sub(x[0], m)), axis)}
+		}
+	}
+	return []Case{
+		{Name: "rows with infinities", Args: args(floatOf(List(values...), rows, columns)), Build: build(1), Tol: Near, NoDiff: true},
+		{Name: "columns with infinities", Args: args(floatOf(List(turned...), columns, rows)), Build: build(0), Tol: Near, NoDiff: true},
 	}
 }
 

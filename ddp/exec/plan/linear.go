@@ -22,6 +22,8 @@ import (
 // array c, the scale of a batch norm, is not known. Where the sum of x overflows, which
 // the program makes anyway, a sum of c·x that follows from it is NaN or infinite, even
 // where c is 0 or so small that the sum of c·x itself had been finite.
+// Where c is infinite, Σ(c·x) is NaN if x has both signs, and what follows from Σx may be
+// infinite: either shows a training that has diverged. It never becomes finite.
 //
 // It goes by what else is summed, and changes a rounding: a deterministic program does
 // without it.

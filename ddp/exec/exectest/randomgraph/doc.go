@@ -19,7 +19,8 @@
 //   - or the form of a data-parallel step, to be cut into virtual shards, or of one whose
 //     optimiser's state two to four ranks share.
 //
-// Values stay near 1. Functions that jump are applied to values without rounding
+// Values stay near 1, but for one program in six, whose leaves hold infinities and NaN, or
+// zeros of both signs and subnormal numbers, or huge numbers. Functions that jump are applied to values without rounding
 // only, such as leaves, their moves and comparisons; variables among them are assigned
 // such values.
 //
@@ -31,6 +32,17 @@
 // A backend may be off by 32 times what an element then moves, and 4 times what
 // the value's elements move at most. What is further off is tried against twelve
 // more such runs before it is an error: a graph may stand on an edge.
+//
+// What is not finite in the reference is the same in a backend: NaN, of any payload, or the
+// same infinity. What is finite there is finite. So a backend can neither hide that a
+// training has diverged nor invent it. There are three exceptions (wild.go), each by a run of
+// the reference that says which elements depend on it:
+//
+//   - a convolution of an operand that is not finite may make NaN of any result of the same
+//     image, and by some operands of the same or of all channels (spread);
+//   - where a sum, or what is computed, is so large that it may overflow in some order, what
+//     depends on it is not compared (overflow);
+//   - subnormal leaves may count as zeros (flushed).
 //
 // Targets that promise the same bits give the same bits (rematerialisation, a
 // second program, a second run after others). So do 1, 2 and 4 ranks that share

@@ -87,7 +87,7 @@ func Grow(c *Choices, l Limits) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{Graph: built, Ranks: g.ranks, Steps: 1 + c.n(3), choice: c.n(3)}, nil
+	return &Program{Graph: built, Ranks: g.ranks, Steps: 1 + c.n(3), choice: c.n(3), wild: c.wild()}, nil
 }
 
 // parallel grows a data-parallel step: losses of samples, means over ranks,
@@ -146,7 +146,7 @@ func (g *grower) parallel() (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{Graph: whole, Ranks: 1, Steps: 2, Shards: &s, local: one, State: state, choice: g.n(3)}, nil
+	return &Program{Graph: whole, Ranks: 1, Steps: 2, Shards: &s, local: one, State: state, choice: g.n(3), wild: g.wild()}, nil
 }
 
 // shape is a new one, or that of another leaf with some axes of extent 1.

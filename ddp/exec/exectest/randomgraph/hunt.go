@@ -22,6 +22,9 @@ type Found struct {
 func (f *Found) String() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "seed %d: %v\n%d ranks, %d steps", f.Seed, f.Err, f.Program.Ranks, f.Program.Steps)
+	if f.Program.wild != tamed {
+		fmt.Fprintf(&b, ", with %v", f.Program.wild)
+	}
 	if s := f.Program.Shards; s != nil {
 		fmt.Fprintf(&b, ", %d virtual shards; the graph of one", s.Virtual)
 		if err := f.Program.local.Dump(&b); err != nil {
@@ -43,6 +46,7 @@ type Count struct {
 	Ranks    int    // programs on two ranks
 	Shards   int    // programs of virtual shards
 	Assigns  int    // programs that assign variables
+	Wild     int    // programs with values that are not near 1
 	Orders   [4]int // programs by the highest order of their derivatives
 	Ops      map[string]int
 }
@@ -96,6 +100,9 @@ func (n *Count) add(p *Program) {
 	}
 	if p.Shards != nil {
 		n.Shards++
+	}
+	if p.wild != tamed {
+		n.Wild++
 	}
 	if len(p.Graph.Assigns()) > 0 {
 		n.Assigns++

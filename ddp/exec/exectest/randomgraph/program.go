@@ -21,6 +21,7 @@ type Program struct {
 	Shards *ddp.Shards
 	local  *graph.Graph // of one shard
 	choice int          // of targets
+	wild   wildness
 	// State are the variables of an optimiser that the ranks may share out.
 	State map[string]bool
 
@@ -70,6 +71,7 @@ func (p *Program) value(rank, step int, l graph.Leaf) *exec.Tensor {
 				v[i] = max(-3, min(3, v[i]))
 			}
 		}
+		p.wild.into(v, l.Type.DType, n)
 	default:
 		for i := range v {
 			v[i] = float64(n.Intn(i, 7))

@@ -214,6 +214,7 @@ func TestReach(t *testing.T) {
 		seen["steps"] = seen["steps"] || p.Steps == 3
 		seen["three ranks"] = seen["three ranks"] || p.Ranks == 3 && p.State == nil
 		seen["shared state"] = seen["shared state"] || len(p.State) > 1
+		seen[p.Wild()] = true
 		live := p.Graph.Live()
 		for i, n := range p.Graph.Nodes() {
 			if !live[i] {
@@ -271,7 +272,8 @@ func TestReach(t *testing.T) {
 		}
 	}
 	for _, what := range []string{"ranks", "shards", "assignments", "steps", "empty values", "large values", "second derivatives", "third derivatives",
-		"three ranks", "shared state", "variables of samples", "draws in shards", "collectives of bf16", "convolutions of nothing"} {
+		"three ranks", "shared state", "variables of samples", "draws in shards", "collectives of bf16", "convolutions of nothing",
+		"infinities and NaN", "tiny numbers", "huge numbers"} {
 		if !seen[what] {
 			t.Errorf("no program has %s", what)
 		}

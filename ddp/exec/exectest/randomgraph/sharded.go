@@ -35,6 +35,7 @@ func (g *grower) sharded() (*Program, error) {
 	b.Output("loss", b.AllReduce(meanOp, "loss", loss)[0])
 	var err error
 	p.Graph, err = b.Build()
+	p.wild = g.wild()
 	return p, err
 }
 

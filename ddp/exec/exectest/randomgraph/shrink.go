@@ -29,7 +29,7 @@ func (c *Checker) shrink(p *Program, err error, limit time.Duration) (*Program, 
 		q.Shards, q.local = nil, nil
 		s.try(&q)
 	}
-	for _, change := range []func(*Program){func(q *Program) { q.Steps = 1 }, func(q *Program) { q.Ranks = 1 }} {
+	for _, change := range []func(*Program){func(q *Program) { q.wild = tamed }, func(q *Program) { q.Steps = 1 }, func(q *Program) { q.Ranks = 1 }} {
 		q := *s.p
 		change(&q)
 		s.try(&q)

@@ -26,13 +26,14 @@ type widener struct {
 	b      *graph.Builder
 	ids    []graph.ID
 	bf16   bool // products may round their operands to bfloat16
+	wild   wildness
 	noises []noise
 }
 
 // widen makes a graph wide. Graphs that are float64 already get noise of
 // float64.
-func widen(g *graph.Graph, bf16 bool) (*wide, error) {
-	w := &widener{from: g, b: &graph.Builder{}, ids: make([]graph.ID, g.NumValues()), bf16: bf16}
+func widen(g *graph.Graph, bf16 bool, wild wildness) (*wide, error) {
+	w := &widener{from: g, b: &graph.Builder{}, ids: make([]graph.ID, g.NumValues()), bf16: bf16, wild: wild}
 	for i, live := range g.Live() {
 		if live {
 			w.node(g.Nodes()[i])
@@ -70,6 +71,9 @@ func (w *widener) node(n graph.Node) {
 				a *= math.Sqrt(float64(max(1, t.Shape.Len())))
 			}
 			in[i] = w.disturb(in[i], a)
+			if w.wild == huge {
+				in[i] = w.mayOverflow(in[i], mostTerm(t, heavy))
+			}
 		}
 	}
 	out := w.b.Apply(widerOp(n.Op), in...)
@@ -77,6 +81,12 @@ func (w *widener) node(n graph.Node) {
 		t := w.from.Type(n.Out[i])
 		if t.DType.IsFloat() && rounds(n.Op, w.from, n) {
 			id = w.disturb(id, t.DType.Epsilon())
+			if w.wild == huge {
+				id = w.mayOverflow(id, mostOf(t.DType, 1))
+			}
+		}
+		if w.wild == nonfinite || w.wild == huge {
+			id = w.maySpread(n.Op, in, id)
 		}
 		w.ids[n.Out[i]] = id
 	}

@@ -24,6 +24,9 @@
 // in float32. Or in another way that is as exact, in root mean square over the
 // result. Operands and results stay float32 in memory.
 //
+// An operand's NaN makes NaN of all results that have a term of it. It may do so to others
+// of a tile, too, as infinities may.
+//
 // Results are deterministic: the same inputs and the same number of threads
 // give the same bits.
 //

@@ -58,7 +58,9 @@ func (s *suite) random(t *testing.T, seed uint64) int {
 	if rnd.IntN(4) == 0 {
 		p := RandomMatMul(rnd)
 		p.BF16 = s.bf16
-		s.check(t, matMulReference(p), func(e engine.Engine) (engine.Kernel, error) { return e.MatMul(p) })
+		prepare := func(e engine.Engine) (engine.Kernel, error) { return e.MatMul(p) }
+		s.check(t, matMulReference(p), prepare)
+		s.spoilt(t, matMulReference(p), prepare)
 		if t.Failed() {
 			t.Logf("%+v", p)
 		}
@@ -67,7 +69,11 @@ func (s *suite) random(t *testing.T, seed uint64) int {
 	p := RandomConv(rnd)
 	p.BF16 = s.bf16
 	for i, op := range []engine.ConvOp{engine.Forward, engine.GradX, engine.GradW} {
-		s.check(t, convReference(op, p), func(e engine.Engine) (engine.Kernel, error) { return e.Conv(op, p) })
+		prepare := func(e engine.Engine) (engine.Kernel, error) { return e.Conv(op, p) }
+		s.check(t, convReference(op, p), prepare)
+		if seed%3 == uint64(i) {
+			s.spoilt(t, convReference(op, p), prepare)
+		}
 		if t.Failed() {
 			t.Logf("%v of %+v", op, p)
 			return i + 1
