@@ -141,18 +141,14 @@ func (o *Outlet) add(to io.Writer, p []byte) {
 	o.changed.Broadcast()
 }
 
-// AwaitRoom waits while more than half of the queue is full and its reader still
+// Turn waits while more than half of the queue is full and its reader still
 // reads: so who produces output goes no faster than it is read. A reader who
 // takes nothing while he is waited for, a second in all, is no longer waited for.
-func (o *Outlet) AwaitRoom() {
-	o.wait(bound / 2)
-}
-
-// Turn is AwaitRoom for one of many who write: until he calls over, the others wait with him. All
-// that they write is more than there is room for.
+// Of many who write, the others wait with the first until he calls over: all that
+// they write is more than there is room for.
 func (o *Outlet) Turn() (over func()) {
 	o.turn.Lock()
-	o.AwaitRoom()
+	o.wait(bound / 2)
 	return o.turn.Unlock
 }
 
@@ -192,7 +188,7 @@ func (o *Outlet) Close() {
 func (o *Outlet) Failed() <-chan struct{} { return o.failed }
 
 // wait waits until at most so many bytes are queued, with the patience that
-// both AwaitRoom and Flush have.
+// both Turn and Flush have.
 func (o *Outlet) wait(most int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -104,7 +104,7 @@ func flood(t *testing.T, out *Writer) (lines int) {
 func TestReaderStops(t *testing.T) {
 	r, out, _ := pipe(t)
 	lines := flood(t, out)
-	out.AwaitRoom()
+	out.Turn()()
 	if err := out.Flush(); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestReaderStops(t *testing.T) {
 		}
 		done <- all.String()
 	}()
-	for out.AwaitRoom(); ; out.AwaitRoom() { // the reader goes on, so there soon is room
+	for out.Turn()(); ; out.Turn()() { // the reader goes on, so there soon is room
 		out.mu.Lock()
 		room := out.bytes < bound/2
 		out.mu.Unlock()
@@ -216,7 +216,7 @@ func TestSlowReader(t *testing.T) {
 		const lines = 3 * bound / 10000
 		go func() {
 			for range lines {
-				out.AwaitRoom()
+				out.Turn()()
 				if _, err := out.Write(line); err != nil {
 					t.Error(err)
 				}

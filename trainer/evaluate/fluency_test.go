@@ -266,31 +266,30 @@ func TestMeasuresByKind(t *testing.T) {
 func TestJudgeDiverged(t *testing.T) {
 	e := writing(t, prose(t), lebm.Gaussian)
 	e.o.measures = measureForward
-	bias, err := e.judge.Vars.Get("lm.out.bias")
+	spoil(t, e.judge, "lm.out.bias")
+	if _, err := e.measure(t.Context()); err == nil || !strings.Contains(err.Error(), "has diverged: −log p of these sentences is NaN") || diverged(t, e, err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// spoil makes an element of a variable NaN.
+func spoil(t *testing.T, run *trained.Run, name string) {
+	t.Helper()
+	x, err := run.Vars.Get(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bias.SetAt(5, math.NaN())
-	if err := e.judge.Vars.Set("lm.out.bias", bias); err != nil {
+	x.SetAt(5, math.NaN())
+	if err := run.Vars.Set(name, x); err != nil {
 		t.Fatal(err)
-	}
-	if _, err = e.measure(t.Context()); err == nil || !strings.Contains(err.Error(), "has diverged: −log p of these sentences is NaN") || diverged(t, e, err) {
-		t.Errorf("got %v", err)
 	}
 }
 
 // A model whose words have no probabilities writes no sentences: it has diverged.
 func TestWriterDiverged(t *testing.T) {
 	e := writing(t, prose(t), lebm.EBM)
-	bias, err := e.trained.Vars.Get("generator.out.bias")
-	if err != nil {
-		t.Fatal(err)
-	}
-	bias.SetAt(5, math.NaN())
-	if err := e.trained.Vars.Set("generator.out.bias", bias); err != nil {
-		t.Fatal(err)
-	}
-	if _, err = e.measure(t.Context()); err == nil || !diverged(t, e, err) {
+	spoil(t, e.trained, "generator.out.bias")
+	if _, err := e.measure(t.Context()); err == nil || !diverged(t, e, err) {
 		t.Errorf("%v is no divergence", err)
 	}
 }
